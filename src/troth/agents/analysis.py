@@ -39,6 +39,7 @@ class CallFacts(NamedTuple):
     repeats: bool  # an earlier call again, with nothing changed in between
     checked: int  # values of a writing call that must come from somewhere,
     unsourced: tuple[Unsourced, ...]  # and those of them that nobody said and no result held
+    unchecked: str | None = None  # why the tools' definitions could not be applied, or not as a whole
 
 
 @dataclass(frozen=True)
@@ -201,8 +202,9 @@ def _analyse_calls(trial: Trajectory, toolbox: Toolbox, seen: Sources) -> Iterat
             earlier.add(key)
         tool = toolbox.tools.get(numbered.call.tool)
         lacking = tuple(find_unsourced(numbered, seen, tool)) if writes else ()
-        why = forbidden.schema_violation(numbered.call, toolbox)
-        yield CallFacts(numbered, writes, lost, why, repeats, count_checked(numbered, tool) if writes else 0, lacking)
+        why, unchecked = forbidden.check_call(numbered.call, toolbox)
+        checked = count_checked(numbered, tool) if writes else 0
+        yield CallFacts(numbered, writes, lost, why, repeats, checked, lacking, unchecked)
 
 
 def _select_tool(trial: TrialAnalysis, tool: str) -> TrialAnalysis:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from troth.agents.tools import Toolbox
+from troth.core.decode import TOO_DEEP, is_too_deep
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
 from troth.core.trajectories import Expected, Message, Tool, Trajectory
@@ -161,6 +162,9 @@ def _task(trial: Trajectory, *, derived: bool = False) -> AgentTask:
             Expected(n.call.tool, {key: (value,) for key, value in n.call.arguments.items()}, turn=n.turn)
             for n in trial.calls()
         )
+    for call in expected or ():
+        if any(map(is_too_deep, call.arguments.values())):
+            raise UserError(f"the arguments of the gold call '{call.tool}' are {TOO_DEEP}", dialogue=trial.id)
     users = tuple(message for message in trial.messages if message.role == "user" and message.text)
     return AgentTask(trial.unit, expected, trial.outputs, trial.tools if derived else (), users)
 

@@ -1,59 +1,102 @@
 """Calls that the tools' own schemas forbid: unknown tools, broken arguments, and what JSON Schema does not allow.
 
 Types that are not JSON Schema's (BFCL's `dict`, `float`, `tuple` and `any`; Gemini's capitals) are read as its own.
+
+Schemas come with the transcripts and are not trusted: RE2 searches their patterns, in time linear in the text, and a
+check ends after `MAX_STEPS` keywords. What cannot be checked this way is reported as not checked.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import Any
+import threading
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, NamedTuple
 
 import msgspec
 
-from troth.agents.tools import Toolbox
-from troth.core.trajectories import Call, Tool
+from troth.agents.tools import Toolbox, normalize_numbers
+from troth.core.decode import TOO_DEEP, is_too_deep
+from troth.core.text_cache import text_cache
+from troth.core.trajectories import Call
 
 TYPES = {"dict": "object", "float": "number", "double": "number", "tuple": "array", "list": "array", "int": "integer",
          "str": "string", "bool": "boolean"}  # fmt: skip
 KNOWN = ("object", "array", "string", "number", "integer", "boolean", "null")
 LONGEST = 200  # characters of a message that quotes a value
+MAX_STEPS = 300_000  # keywords that one check applies; a schema whose references branch would apply billions
+MAX_MEMORY = 1 << 22  # bytes of a compiled pattern
+
+NO_SCHEMA = "the definition is not a valid JSON Schema"
+NO_TARGET = "a reference in the definition leads nowhere"
+PATTERN = "RE2 does not support a pattern in the definition"
+TOO_LONG = "the check takes too many steps"
+
+
+class SchemaVerdict(NamedTuple):
+    """Why the tools' definitions forbid a call (None: they do not), and why a part of it could not be checked."""
+
+    violation: str | None = None
+    unchecked: str | None = None
+
+
+class _TooManyStepsError(Exception):
+    pass
+
+
+class _Work(threading.local):
+    """The check that this thread is doing."""
+
+    steps = 0
+    unchecked: str | None = None
+
+
+_work = _Work()
 
 
 def schema_violation(call: Call, toolbox: Toolbox) -> str | None:
-    """Returns why a call violates its tool's schema; None if it is valid or the tools are unknown."""
+    """Why the tools' definitions forbid a call; None if they allow it, or nothing is known of the tools."""
+    return check_call(call, toolbox).violation
+
+
+def check_call(call: Call, toolbox: Toolbox) -> SchemaVerdict:
+    """Checks a call against the definition of its tool."""
     if call.broken is not None:
-        return "the arguments are not a JSON object"
+        return SchemaVerdict("the arguments are not a JSON object")
     if not toolbox.tools:
-        return None
+        return SchemaVerdict()
     tool = toolbox.tools.get(call.tool)
     if tool is None:
-        return f"there is no tool '{call.tool}'"
-    check = _validator(_key(tool))
-    if check is None:
-        return None
+        return SchemaVerdict(f"there is no tool '{call.tool}'")
+    if is_too_deep(tool.parameters) or is_too_deep(call.arguments):
+        return SchemaVerdict(unchecked=TOO_DEEP)
+    validator = _validator(msgspec.json.encode(tool.parameters))
+    if validator is None or isinstance(validator, str):
+        return SchemaVerdict(unchecked=validator)
     from referencing.exceptions import Unresolvable
 
+    _work.steps, _work.unchecked = 0, None
     try:
-        errors = sorted(check.iter_errors(call.arguments), key=lambda error: list(map(str, error.path)))
-    except (Unresolvable, RecursionError, re.error):  # the schema's own fault: it says nothing of this call
-        return None
-    error = next(iter(errors), None)
-    if error is None:
-        return None
-    argument = ".".join(map(str, error.path))
+        errors = list(validator.iter_errors(call.arguments))
+    except Unresolvable:
+        return SchemaVerdict(unchecked=NO_TARGET)
+    except RecursionError:  # a reference that leads to itself
+        return SchemaVerdict(unchecked=TOO_DEEP)
+    except (_TooManyStepsError, ArithmeticError):  # the second: `multipleOf` and a number beyond all floats
+        return SchemaVerdict(unchecked=TOO_LONG)
+    if not errors:
+        return SchemaVerdict(unchecked=_work.unchecked)
+    error = min(errors, key=lambda error: list(map(str, error.path)))
+    path = ".".join(map(str, error.path))
     message = error.message if len(error.message) <= LONGEST else error.message[: LONGEST - 1] + "…"
-    return f"{argument}: {message}" if argument else message
+    return SchemaVerdict(f"{path}: {message}" if path else message, _work.unchecked)
 
 
-def _key(tool: Tool) -> bytes:
-    return msgspec.json.encode(tool.parameters)
-
-
-@lru_cache(maxsize=4096)
+@text_cache
 def _validator(parameters: bytes) -> Any:
-    """A validator of a tool's arguments; None where nothing is said of them, or the schema is none."""
-    schema = json_schema(msgspec.json.decode(parameters))
+    """A validator of a tool's arguments; None if nothing is said of them; the reason if the schema is not valid."""
+    schema = json_schema(msgspec.json.decode(parameters), dialects=False)
     if not isinstance(schema, dict) or not schema:
         return None
     from jsonschema import Draft202012Validator, SchemaError
@@ -61,20 +104,123 @@ def _validator(parameters: bytes) -> Any:
 
     try:
         Draft202012Validator.check_schema(schema)
-    except SchemaError:
-        return None
+    except (SchemaError, RecursionError, OverflowError):  # the last two: of `re`, which compiles the patterns here
+        return NO_SCHEMA
     registry: Any = Registry()  # an empty one: references to other documents are never fetched
-    return Draft202012Validator(schema, registry=registry)
+    return _validator_class(b'"patternProperties"' in parameters)(schema, registry=registry)
 
 
-def json_schema(node: Any) -> Any:
-    """A schema with JSON Schema's own names of types; `any` and unknown names allow everything."""
+@cache
+def _validator_class(patterns: bool) -> Any:
+    """JSON Schema's validator with RE2 as its engine of patterns, and a limit of steps.
+
+    `patterns`: the schema has `patternProperties`. The library searches them with `re` where it computes
+    `unevaluatedProperties`, so that this keyword is not checked in such a schema.
+    """
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+
+    own: dict[str, Any] = {"pattern": _pattern, "patternProperties": _pattern_properties, "uniqueItems": _unique_items}
+    own |= {"additionalProperties": _additional_properties} if patterns else {}
+    own |= {"unevaluatedProperties": _not_checked} if patterns else {}
+    keywords = dict(Draft202012Validator.VALIDATORS) | own
+    return extend(Draft202012Validator, {name: _count_steps(keyword) for name, keyword in keywords.items()})
+
+
+Keyword = Callable[[Any, Any, Any, Any], Any]
+
+
+def _count_steps(keyword: Keyword) -> Keyword:
+    def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+        _work.steps += 1
+        if _work.steps > MAX_STEPS:
+            raise _TooManyStepsError
+        return keyword(validator, value, instance, schema)
+
+    return counted
+
+
+def _matches(pattern: str, text: str) -> bool | None:
+    """Whether a pattern is found in a text; None, and the check is incomplete, if RE2 cannot search it."""
+    import re2
+
+    options = re2.Options()
+    options.log_errors, options.max_mem = False, MAX_MEMORY
+    try:
+        own = re2.compile(re.sub(r"\\u([0-9a-fA-F]{4})", r"\\x{\1}", pattern), options)
+        return own.search(text) is not None
+    except (re2.error, UnicodeEncodeError):
+        _work.unchecked = PATTERN
+        return None
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    if validator.is_type(instance, "string") and _matches(pattern, instance) is False:
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def _pattern_properties(validator: Any, patterns: dict[str, Any], instance: Any, _schema: Any) -> Iterator[Any]:
+    for pattern, schema in patterns.items() if validator.is_type(instance, "object") else ():
+        for name, value in instance.items():
+            if _matches(pattern, name):
+                yield from validator.descend(value, schema, path=name, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: dict[str, Any]) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    if not validator.is_type(instance, "object"):
+        return
+    patterns = schema.get("patternProperties", {})
+    extra = [
+        name
+        for name in instance
+        if name not in schema.get("properties", {}) and all(_matches(each, name) is False for each in patterns)
+    ]
+    if isinstance(allowed, dict):
+        for name in extra:
+            yield from validator.descend(instance[name], allowed, path=name)
+    elif not allowed and extra:
+        names, verb = ", ".join(map(repr, sorted(extra))), "does" if len(extra) == 1 else "do"
+        if patterns:
+            yield ValidationError(
+                f"{names} {verb} not match any of the regexes: {', '.join(map(repr, sorted(patterns)))}"
+            )
+        else:
+            verb = "was" if len(extra) == 1 else "were"
+            yield ValidationError(f"Additional properties are not allowed ({names} {verb} unexpected)")
+
+
+def _not_checked(*_: Any) -> tuple[()]:
+    _work.unchecked = PATTERN
+    return ()
+
+
+def _unique_items(validator: Any, unique: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+    """As the library has it, but in linear time for lists that cannot be sorted."""
+    from jsonschema import ValidationError
+
+    if unique and validator.is_type(instance, "array"):
+        items = {msgspec.json.encode(normalize_numbers(item), order="sorted") for item in instance}
+        if len(items) < len(instance):
+            yield ValidationError(f"{instance!r} has non-unique elements")
+
+
+def json_schema(node: Any, *, dialects: bool = True) -> Any:
+    """A schema with JSON Schema's own names of types; `any` and unknown names allow everything.
+
+    `dialects`: whether `$schema` stays; the library would check what is below it by the rules of another version.
+    """
     if isinstance(node, list):
-        return [json_schema(item) for item in node]
+        return [json_schema(item, dialects=dialects) for item in node]
     if not isinstance(node, dict):
         return node
     copy = {
-        key: json_schema(value) if key not in ("enum", "const", "default") else value for key, value in node.items()
+        key: json_schema(value, dialects=dialects) if key not in ("enum", "const", "default") else value
+        for key, value in node.items()
+        if dialects or key != "$schema" or not isinstance(value, str)
     }
     kind = node.get("type")
     if isinstance(kind, str):

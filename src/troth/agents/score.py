@@ -191,6 +191,11 @@ def _notes(system: AgentAnalysis, rules: AnalysisRules) -> Iterator[Note]:
     missing = sum(trial.absent for trial in system.trials)
     if missing:
         yield Note(f"tasks of gold without a trial, which count as not solved: {missing}", system.name)
+    unchecked = Counter(call.unchecked for trial in system.trials for call in trial.calls if call.unchecked is not None)
+    if unchecked:
+        why = ", ".join(f"{count}: {reason}" for reason, count in unchecked.most_common())
+        what = "calls that could not be checked by their tools' definitions, and count as allowed"
+        yield Note(f"{what}: {unchecked.total()} ({why})", system.name)
     other = [
         trial.trial.id
         for trial in system.trials

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import NamedTuple
 
+from troth.core.text_cache import text_cache
 from troth.core.trajectories import Trajectory
-from troth.text.facts import CACHED_TEXTS, SMALL, clock_readings, find_facts, normalize_number
+from troth.text.facts import SMALL, clock_readings, find_facts, normalize_number
 
 MULTIPLES = frozenset(range(2, 11))
 KINDS = {"tool": "tools", "user": "user", "system": "system", "assistant": "assistant"}  # role to kind of source
@@ -33,7 +33,7 @@ class Mention(NamedTuple):
     end: int
 
 
-@lru_cache(maxsize=CACHED_TEXTS)
+@text_cache
 def find_mentions(text: str) -> tuple[Mention, ...]:
     """Times, dates and numbers of a text; what is a time or a date is no number as well."""
     mentions: list[Mention] = []
@@ -50,7 +50,7 @@ def find_mentions(text: str) -> tuple[Mention, ...]:
     return tuple(mentions)
 
 
-@lru_cache(maxsize=CACHED_TEXTS)
+@text_cache
 def word_forms(text: str) -> frozenset[str]:
     """The words of a text, in lower case; of `gift_card_77` also its parts."""
     found = frozenset(_WORD.findall(text.lower()))

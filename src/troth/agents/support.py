@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from troth.agents.sources import Mention, Sources, find_mentions, is_derived
+from troth.core.text_cache import text_cache
 from troth.core.trajectories import Trajectory
-from troth.text.facts import CACHED_TEXTS
 from troth.text.lexicon import word_set
 
 CONTEXT = ("tools", "user", "system")
@@ -98,6 +97,6 @@ def _names(index: int, text: str, seen: Sources, context: Sequence[str], common:
         yield Detail(index, match.start(), match.end(), match[0], "name", supported, max(known) if supported else None)
 
 
-@lru_cache(maxsize=CACHED_TEXTS)
+@text_cache
 def _lower_words(text: str) -> frozenset[str]:
     return frozenset(_LOWER.findall(text))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -69,3 +70,12 @@ def is_error(result: Message) -> bool:
     return (
         error not in (b"null", b'""', b"false", b"[]", b"{}") or refused or bytes(value.get("isError", b"")) == b"true"
     )
+
+
+def normalize_numbers(value: Any) -> Any:
+    """A JSON value with integers in place of floats that equal them."""
+    if isinstance(value, dict):
+        return {name: normalize_numbers(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [normalize_numbers(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

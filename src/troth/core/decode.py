@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import msgspec
 
@@ -11,6 +12,8 @@ from troth.core.errors import UserError
 
 DECODING_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 NOT_UTF8 = "not valid UTF-8"
+TOO_DEEP = "nested too deeply"
+MAX_DEPTH = 100  # lists and objects inside each other; recursive functions fail at a few hundred
 
 
 @contextmanager
@@ -34,9 +37,24 @@ def reading(
 def explain(error: BaseException) -> str:
     """The reason that an error of reading or decoding gives, in one line."""
     if isinstance(error, RecursionError):
-        return "nested too deeply"
+        return TOO_DEEP
     if isinstance(error, UnicodeDecodeError) or "utf-8" in str(error).lower():
         return NOT_UTF8
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether a JSON value has more than `MAX_DEPTH` lists and objects inside each other."""
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [
+            item
+            for outer in level
+            if isinstance(outer, dict | list | tuple)
+            for item in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return False
+    return True

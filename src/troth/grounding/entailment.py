@@ -14,12 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from troth.core.metric import Metric
 from troth.core.progress import bar
 from troth.core.records import Grounded
+from troth.core.text_cache import text_cache
 from troth.grounding.evidence import best_passages, passages
 from troth.grounding.metrics import Value, faithfulness
 from troth.models import Nli, TextPair
@@ -29,7 +29,6 @@ from troth.text.sentences import join_windows, split_sentences
 SIZES = (1, 3)
 EVIDENCE = (1, 3)  # windows of each size that are asked about
 FEW = 6  # windows of a document: up to so many, all are asked about
-KEPT = 64  # documents whose windows are kept: responses to one document follow each other
 PAIRS = 2048  # asked together: enough to fill batches of similar length, few enough to keep in memory
 
 NLI = faithfulness(
@@ -137,7 +136,7 @@ class SentenceEntailment:
         return min(best) if self.over == "min" else math.fsum(best) / len(best)
 
 
-@lru_cache(maxsize=KEPT)
+@text_cache
 def _windows(document: str, sizes: tuple[int, ...]) -> tuple[str, ...]:
     """Every window of a document of these sizes, each text once."""
     parts = split_sentences(document)

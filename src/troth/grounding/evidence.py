@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import NamedTuple
 
+from troth.core.text_cache import text_cache
 from troth.text.sentences import split_sentences
 from troth.text.words import stem_words
 
-REMEMBERED = 64  # documents: claims of one document follow each other
 LONGEST_SENTENCE = 80  # words: longer ones, as tables and code have them, are cut into parts of this size
 
 
@@ -71,7 +70,7 @@ class Passages:
         return [self.window(start, size) for start in order[:number]]
 
 
-@lru_cache(maxsize=REMEMBERED)
+@text_cache
 def passages(document: str) -> Passages:
     """The passages of a document; those of the last documents are remembered."""
     return Passages(document)

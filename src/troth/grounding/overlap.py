@@ -30,9 +30,9 @@ from troth.core.extras import missing, require
 from troth.core.metric import Metric
 from troth.core.progress import bar
 from troth.core.records import Grounded
+from troth.core.text_cache import clear_with_texts, text_cache
 from troth.grounding.metrics import Models, Value, faithfulness
 
-KEPT = 512  # documents whose tokens are kept: responses to one document often follow each other
 CHUNK = 256  # responses between two steps of the progress bar
 
 
@@ -117,7 +117,7 @@ COVERAGE = _declare(
 )  # fmt: skip
 
 
-@lru_cache(maxsize=KEPT)
+@text_cache
 def _unigrams(text: str) -> Counter[str]:
     return Counter(
         token.text.lower() for token in english_tokenizer()(text) if not token.is_stop and not token.is_punct
@@ -137,7 +137,7 @@ def _bleu() -> Any:
     return BLEU()
 
 
-@lru_cache(maxsize=KEPT)
+@text_cache
 def _stems(text: str) -> tuple[str, ...]:
     """rouge-score's words: lower case, letters and digits only; words of more than three letters are stemmed."""
     from rouge_score.tokenize import tokenize
@@ -145,12 +145,13 @@ def _stems(text: str) -> tuple[str, ...]:
     return tuple(stem for word in tokenize(text, None) if (stem := _stem(word)))
 
 
-@lru_cache(maxsize=KEPT)
+@text_cache
 def _vocabulary(text: str) -> frozenset[str]:
     return frozenset(_stems(text))
 
 
-@cache
+@clear_with_texts
+@lru_cache(maxsize=1 << 16)
 def _stem(word: str) -> str:
     return str(_stemmer().stem(word)) if len(word) > 3 else word
 

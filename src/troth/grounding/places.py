@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 import re
-from functools import lru_cache
 from typing import NamedTuple
 
+from troth.core.text_cache import text_cache
 from troth.grounding.evidence import passages
 from troth.grounding.facts import sentence_facts
 from troth.text.facts import Fact, agree, date_shape
@@ -83,7 +83,7 @@ def misplaced_facts(document: str, claim: str) -> list[PlacedFact]:
     return [fact for fact in rate_places(document, claim) if fact.fit < MISPLACED]
 
 
-@lru_cache(maxsize=256)
+@text_cache
 def _document_facts(document: str, sentence: str) -> list[_Known]:
     """The facts of a sentence of a document with the words around them."""
     return [

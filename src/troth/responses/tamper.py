@@ -11,12 +11,12 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Literal, get_args
 
 import msgspec
 
 from troth.core.records import Act, Dialogue, Service
+from troth.core.text_cache import text_cache
 from troth.responses.references import COUNT, INTENT, find_slot, is_boolean
 
 ActKind = Literal["name", "time", "date", "count", "number", "price", "category", "boolean", "intent", "request", "act"]
@@ -26,6 +26,7 @@ NUMBERS = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
     "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
 )  # fmt: skip
+MAX_DIGITS = 100  # of a value that is read as a number
 DRAWS = 16  # how many values are drawn and tested before all are looked at
 Values = tuple[tuple[str, ...], tuple[str, ...]]  # as said, and canonical
 Pool = Mapping[tuple[str, str], Sequence[Values]]  # by service and slot, in order
@@ -145,11 +146,12 @@ def _candidate_values(act: Act, service: Service, others: Pool) -> tuple[Sequenc
     return others.get((service.name, act.slot), ()), len(act.values)
 
 
-@lru_cache(maxsize=1 << 16)
+@text_cache
 def value_forms(values: tuple[str, ...], canonical: tuple[str, ...] = ()) -> frozenset[str]:
     """How values may be written: in lower case, canonically, as digits or as a number word."""
     written = {" ".join(value.lower().split()) for value in (*values, *canonical)}
-    written |= {NUMBERS[int(form)] for form in list(written) if form.isdecimal() and int(form) < len(NUMBERS)}
+    digits = [form for form in written if form.isdecimal() and len(form) <= MAX_DIGITS]
+    written |= {NUMBERS[int(form)] for form in digits if int(form) < len(NUMBERS)}
     return frozenset(written | {str(NUMBERS.index(form)) for form in written if form in NUMBERS})
 
 

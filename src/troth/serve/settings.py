@@ -12,6 +12,7 @@ from troth.core.errors import UserError
 from troth.core.names import Path, path_of
 from troth.core.options import option, python_only
 from troth.core.records import Schema
+from troth.core.text_cache import forget_texts
 from troth.grounding.metrics import Models
 from troth.models.batches import Cutting
 from troth.readers import schema as read_schema
@@ -72,7 +73,8 @@ class ServeSettings:
         return replace(own, nli=nli, lm=lm, cache=None)
 
     def forget(self) -> None:
-        """Clears what models have cached of earlier requests."""
+        """Clears what models and text functions have cached of earlier requests."""
+        forget_texts()
         nli = vars(self.open_models).get("entailment_model")
         if isinstance(nli, Cutting):
             nli.forget()

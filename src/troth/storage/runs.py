@@ -22,7 +22,6 @@ from troth.core.metric import Metric
 from troth.core.panics import without_backtrace
 from troth.core.result import FINDINGS, Note, Result, UnscoredCount, package_versions
 from troth.core.score import Score
-from troth.core.version import __version__
 from troth.storage import files
 from troth.storage.files import recover, sha256
 
@@ -89,12 +88,15 @@ def save(result: Result, folder: str) -> None:
             explorer.write(fresh / EXPLORER, result.explorer())
         digests = {name: sha256(fresh / name) for name in (ROWS, EXPLORER) if (fresh / name).is_file()}
         run = msgspec.structs.replace(run, sha256=digests)
-        run = msgspec.structs.replace(run, seal=_seal(run))
-        (fresh / "run.json").write_bytes(msgspec.json.format(encode_json(run), indent=1) + b"\n")
+        sealed = msgspec.structs.replace(run, seal=compute_seal(encode_json(run)))
+        (fresh / "run.json").write_bytes(msgspec.json.format(encode_json(sealed), indent=1) + b"\n")
 
 
-def _seal(run: Run) -> str:
-    return hashlib.sha256(encode_json(msgspec.structs.replace(run, seal=""), deterministic=True)).hexdigest()
+def compute_seal(data: bytes) -> str:
+    """A digest of the content of `run.json`, whatever the order of its keys, without the seal itself."""
+    content = msgspec.json.decode(data)
+    content.pop("seal", None)
+    return hashlib.sha256(encode_json(content, deterministic=True)).hexdigest()
 
 
 def open(folder: str | os.PathLike[str]) -> Result:
@@ -116,11 +118,9 @@ def open(folder: str | os.PathLike[str]) -> Result:
 
         return explorer.stream(_verify(path, EXPLORER))
 
-    version = run.versions.get("troth", __version__)
-    scores = run.scores if version == __version__ else [msgspec.structs.replace(s, version=version) for s in run.scores]
     return Result(
         run.command,
-        scores,
+        run.scores,
         run.metrics,
         run.counts,
         run.notes,
@@ -190,7 +190,7 @@ def load(path: str) -> Run:
             age, what = ("a newer", "update troth to read it") if layout > LAYOUT else ("an older", AGAIN)
             raise UserError(f"written by {age} troth", file=str(file), hint=what)
         run = decode_json(data, Run)
-    if run.seal != _seal(run):
+    if run.seal != compute_seal(data):
         raise UserError("damaged: its content does not match its digest", file=str(file), hint=AGAIN)
     for score in run.scores:
         if not _is_possible(score):

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
+from functools import cache
 from typing import Literal, NamedTuple
 
+from troth.core.text_cache import text_cache
 from troth.text.lexicon import load_table
 
 FactKind = Literal["number", "money", "date", "time", "name"]
 MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
           "december")  # fmt: skip
 MAX_SCALED_DIGITS = 40  # longer numbers are not multiplied by words such as "million"
-CACHED_TEXTS = 1 << 13  # documents, instructions and results of tools repeat from answer to answer
+MAX_SPELT = 10**MAX_SCALED_DIGITS  # "hundred hundred …" is not a number
 
 SMALL = {word: number for number, word in enumerate(
     ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
@@ -116,7 +117,7 @@ class Fact(NamedTuple):
     unit: str = ""
 
 
-@lru_cache(maxsize=CACHED_TEXTS)
+@text_cache
 def find_facts(text: str) -> tuple[Fact, ...]:
     """Numbers, amounts of money, dates and times of a text, in order. A date or a time is not also a number.
 
@@ -240,6 +241,8 @@ def _spelt(words: str, unit: str | None = None) -> _Reading:
             current = max(current, 1) * scale
             if scale >= 1000:
                 total, current = total + current, 0
+            if current > MAX_SPELT:
+                return None
         else:
             current += SMALL.get(part, TENS.get(part, 0))
     return _amount(str(total + current), None, unit)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 
+from troth.core.text_cache import clear_with_texts
 from troth.text.lexicon import load_table
 
 
@@ -19,6 +20,7 @@ def mwzeval_slot(slot: str) -> str:
     return {"arriveby": "arrive", "leaveat": "leave"}.get(name, name)
 
 
+@clear_with_texts
 @lru_cache(maxsize=1 << 16)  # values repeat from turn to turn
 def mwzeval_value(slot: str, value: str) -> str:
     """A value in mwzeval's form. The rule depends on the slot, in any spelling that `mwzeval_slot` knows."""

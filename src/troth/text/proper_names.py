@@ -8,9 +8,9 @@ names are found in a text without lower-case words (a heading) or without capita
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
-from troth.text.facts import CACHED_TEXTS, Fact
+from troth.core.text_cache import text_cache
+from troth.text.facts import Fact
 from troth.text.lexicon import word_set
 
 MIN_LOWER = 0.15  # share of a text's words that must be in lower case
@@ -21,7 +21,7 @@ _SENTENCE_START = re.compile(r"(?:^|[.!?…:;]['\"”’)]*|[\n\"“(#*-])\s*$")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 
 
-@lru_cache(maxsize=CACHED_TEXTS)
+@text_cache
 def find_names(text: str, known: frozenset[str] = frozenset()) -> tuple[Fact, ...]:
     """Proper names of a text, in order; `known`: words, in lower case, that are names even at the start of a sentence.
 
@@ -59,7 +59,7 @@ def find_names(text: str, known: frozenset[str] = frozenset()) -> tuple[Fact, ..
     return tuple(names)
 
 
-@lru_cache(maxsize=CACHED_TEXTS)
+@text_cache
 def name_words(text: str) -> frozenset[str]:
     """All words, in lower case, of the names of a text."""
     return frozenset(_plain(word) for fact in find_names(text) for word in text[fact.start : fact.end].split())

@@ -16,6 +16,7 @@ from rapidfuzz import fuzz
 from rapidfuzz.distance import Indel, Levenshtein
 
 from troth.core.errors import UserError
+from troth.core.text_cache import clear_with_texts
 
 Matcher = Callable[[str, str], float]  # (gold, predicted) -> score; not symmetric for difflib
 
@@ -47,12 +48,14 @@ def exact(gold: str, pred: str) -> float:
     return float(gold == pred)
 
 
+@clear_with_texts
 @lru_cache(maxsize=_PAIRS)
 def token_sort(text: str) -> str:
     """fuzzywuzzy's processing: Latin-1 letters dropped, non-word characters to spaces, lower case, tokens sorted."""
     return " ".join(sorted(_NOT_WORD.sub(" ", text.translate(_LATIN1)).lower().split()))
 
 
+@clear_with_texts
 @lru_cache(maxsize=_PAIRS)
 def fuzzy_indel(gold: str, pred: str) -> float:
     """`token_sort_ratio` of fuzzywuzzy with python-Levenshtein installed: rounded to a whole percent."""
@@ -62,6 +65,7 @@ def fuzzy_indel(gold: str, pred: str) -> float:
     return round(100 * _fuzzy(a, b, Indel.normalized_similarity)) / 100.0 if a and b else 0.0
 
 
+@clear_with_texts
 @lru_cache(maxsize=_PAIRS)
 def fuzzy_difflib(gold: str, pred: str) -> float:
     """`token_sort_ratio` of fuzzywuzzy without python-Levenshtein: difflib's ratio, which is not symmetric."""
@@ -75,12 +79,14 @@ def _difflib(a: str, b: str) -> float:
     return difflib.SequenceMatcher(None, a, b).ratio()
 
 
+@clear_with_texts
 @lru_cache(maxsize=_PAIRS)
 def fuzzy_raw(gold: str, pred: str) -> float:
     """`token_sort_ratio` of rapidfuzz 3 as NeMo's port calls it: neither processed nor rounded."""
     return _fuzzy(gold, pred, fuzz.token_sort_ratio) / 100.0
 
 
+@clear_with_texts
 @lru_cache(maxsize=_PAIRS)
 def partial_95(gold: str, pred: str) -> float:
     """mwzeval: 1 if the partial ratio is above 95, else 0. Substrings match by design: "cafe" is "cafe uno"."""

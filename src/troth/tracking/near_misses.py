@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from troth.core.text_cache import clear_with_texts
+
 FEWEST = 5  # near misses of one slot and one kind that are worth a line
 SHOWN = 5  # lines per system
 LONGEST_TIME = 40  # letters of a time of day
@@ -53,6 +55,7 @@ DIFFERENCES: dict[str, Callable[[str], str]] = {
 }
 
 
+@clear_with_texts
 @lru_cache(maxsize=1 << 16)
 def difference(gold: tuple[str, ...], pred: str) -> str | None:
     """The smallest difference in writing between a wrong value and one of gold's; None if it is more than that."""

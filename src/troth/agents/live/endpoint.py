@@ -163,7 +163,8 @@ def _check_reply(message: Any, spent: Usage | None) -> Reply:
     """A reply that can be read as one message with text or calls; raises MalformedAnswerError for any other."""
     if isinstance(message, dict):
         reply = Reply(message, spent)
-        with suppress(UserError):
+        with suppress(UserError, UnicodeEncodeError, RecursionError, TypeError):
+            msgspec.json.encode(reply)  # as the journal stores it; half a surrogate pair has no UTF-8
             if (read := reply.read()).text or read.calls:
                 return reply
     raise MalformedAnswerError(BROKEN)

@@ -18,6 +18,7 @@ from troth.agents.live.replay import Recording, ToolWording, make_recordings, op
 from troth.agents.live.summary import ORIGINAL
 from troth.agents.live.users import reword_users
 from troth.core.data_options import format_option
+from troth.core.decode import TOO_DEEP, is_too_deep
 from troth.core.errors import UserError
 from troth.core.names import Path, listed, path_of
 from troth.core.options import option, seed_option
@@ -168,6 +169,8 @@ def _wording(name: str, functions: Sequence[dict[str, Any]], names: Mapping[str,
 
 
 def _parameters(schema: dict[str, Any]) -> Any:
+    if is_too_deep(schema):
+        raise UserError(f"the parameters of a tool are {TOO_DEEP}")
     return json_schema(schema) or {"type": "object", "properties": {}}
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from troth.agents.live.endpoint import Chat, Reply
+from troth.agents.tools import normalize_numbers
 from troth.core.trajectories import Call, Expected, Message, Trajectory
 from troth.perturb.schemas import calls as renamed_calls
 from troth.perturb.schemas import mentions
@@ -100,15 +101,7 @@ def _collect(trajectory: Trajectory, results: dict[str, list[str]]) -> dict[str,
 def call_key(call: Call) -> str:
     """What two calls share that are the same: the tool and its arguments. null is absent, and 1.0 is 1."""
     present = {name: value for name, value in call.arguments.items() if value is not None}
-    return f"{call.tool} {msgspec.json.encode(_normalize_numbers(present), order='sorted').decode()}"
-
-
-def _normalize_numbers(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _normalize_numbers(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_normalize_numbers(item) for item in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    return f"{call.tool} {msgspec.json.encode(normalize_numbers(present), order='sorted').decode()}"
 
 
 def replay(

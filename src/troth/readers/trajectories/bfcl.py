@@ -15,6 +15,9 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
+from troth.core.decode import is_too_deep
 from troth.core.trajectories import Call, Expected, Message, Tool, Trajectory, Usage
 from troth.readers import plain, tools
 from troth.readers.decode import error_context
@@ -95,9 +98,13 @@ def _python_call(node: ast.Call) -> Call:
     arguments = [(str(position), value) for position, value in enumerate(node.args)]
     arguments += [(keyword.arg or "", keyword.value) for keyword in node.keywords]
     try:
-        return Call(ast.unparse(node.func), {name: ast.literal_eval(value) for name, value in arguments})
+        values = {name: ast.literal_eval(value) for name, value in arguments}
+        msgspec.json.encode(values)  # Python has values that JSON does not, such as 2j
+        if not is_too_deep(values):
+            return Call(ast.unparse(node.func), values)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        return Call(ast.unparse(node.func), {}, broken=ast.unparse(node))
+        pass
+    return Call(ast.unparse(node.func), {}, broken=ast.unparse(node))
 
 
 def _tools(functions: Any) -> tuple[Tool, ...]:

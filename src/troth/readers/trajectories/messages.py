@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from troth.core.decode import DECODING_ERRORS
+from troth.core.decode import DECODING_ERRORS, TOO_DEEP, is_too_deep
 from troth.core.errors import UserError
 from troth.core.trajectories import Call, Message, Role, Usage
 from troth.readers import plain
@@ -134,6 +134,8 @@ def call(name: object, arguments: object, id: object = None) -> Call:
             arguments, broken = {}, text
     if arguments is None:
         arguments = {}
+    if is_too_deep(arguments):
+        broken, arguments = TOO_DEEP, {}
     if not isinstance(arguments, dict):
         broken, arguments = msgspec.json.encode(arguments).decode(), {}
     return Call(tool, arguments, "" if id is None else str(id), broken)

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from troth.core.decode import reading
+from troth.core.errors import UserError
 from troth.core.extras import require
 from troth.systems.recipe import TrackerModel
 from troth.systems.span.batches import PADDING, Floats, Inputs, Ints
@@ -21,6 +23,7 @@ from troth.systems.span.tracking import TOKENIZER, Texts, Tracking, padded
 
 UPPER, MODEL, LOWER, SENTENCE = "upper.onnx", "model.onnx", "lower.onnx", "sentence.onnx"
 WORDS, SCALES = "words.npy", "scales.npy"
+DAMAGED, FETCH = "damaged model file", "fetch the model again, or train and export it anew"
 BLOCK = 32  # weights of a word vector that share a scale
 
 
@@ -31,7 +34,8 @@ class ExportedSpan(Tracking, TrackerModel):
         shared = folder.parent
         require("onnxruntime", "tokenizers", extra="nli")
         super().__init__(Tokens.read(shared / TOKENIZER, 0))
-        self._words = unpack_words(np.load(shared / WORDS), np.load(shared / SCALES))
+        with reading(shared / WORDS, DAMAGED, hint=FETCH, also=(ValueError, EOFError)):
+            self._words = unpack_words(np.load(shared / WORDS), np.load(shared / SCALES))
         files = (folder / UPPER, folder / MODEL, shared / LOWER, shared / SENTENCE)
         self._upper, self._model, self._lower, self._sentence = map(_session, files)
 
@@ -78,4 +82,7 @@ def _session(file: Path) -> Any:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # sessions take turns
-    return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    try:
+        return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # the library has no common class of its errors
+        raise UserError(DAMAGED, file=str(file), hint=FETCH) from error

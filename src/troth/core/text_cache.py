@@ -1,0 +1,63 @@
+"""Caches of what was computed from texts: bounded by the length of the texts, and cleared together.
+
+A long text costs more memory than a short one, so that a limit on the number of texts bounds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+MAX_LENGTH = 1 << 22  # characters of the texts that one cache holds
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_clearing: list[Callable[[], None]] = []  # one function per cache
+
+
+def text_cache(function: Function) -> Function:
+    """Caches a function of texts (or tuples and sets of texts). A cache that is full is emptied."""
+    answers: dict[tuple[Any, ...], Any] = {}
+    length = 0
+
+    @wraps(function)
+    def cached(*texts: Any) -> Any:
+        nonlocal length
+        try:
+            return answers[texts]
+        except KeyError:
+            answer = function(*texts)
+        own = _length(texts)
+        if length + own > MAX_LENGTH:
+            clear()
+        if own <= MAX_LENGTH:
+            length += own
+            answers[texts] = answer
+        return answer
+
+    def clear() -> None:
+        nonlocal length
+        answers.clear()
+        length = 0
+
+    _clearing.append(clear)
+    cached.answers = answers  # type: ignore[attr-defined]
+    return cached  # type: ignore[return-value]
+
+
+def clear_with_texts(cached: Function) -> Function:
+    """Makes `forget_texts` clear a function that has a cache of `functools`, too."""
+    _clearing.append(cached.cache_clear)  # type: ignore[attr-defined]
+    return cached
+
+
+def forget_texts() -> None:
+    """Empties every cache of texts."""
+    for clear in _clearing:
+        clear()
+
+
+def _length(value: Any) -> int:
+    if isinstance(value, tuple | frozenset):
+        return 1 + sum(map(_length, value))
+    return 1 + len(value) if isinstance(value, str | bytes) else 1
