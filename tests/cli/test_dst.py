@@ -288,11 +288,7 @@ def test_inputs(fine: Troth, tmp_path: Path) -> None:
     both = tmp_path / "packed"
     both.mkdir()
     (both / "a.json.gz").write_bytes(gzip.compress(pred.read_bytes()))
-    for sides in (
-        (str(gold), str(pred)),
-        (str(packed), HASTY, "--schema", SCHEMA),
-        (str(archive), str(both)),
-    ):
+    for sides in ((str(gold), str(pred)), (str(packed), HASTY, "--schema", SCHEMA), (str(archive), str(both))):
         assert values(fine("dst", *sides, "--json")) == expected
     assert values(fine("dst", GOLD, "-", "--json", stdin=pred.read_bytes())) == expected
     read = fine("dst", "-", HASTY, "--schema", SCHEMA, "--json", stdin=gold.read_bytes())

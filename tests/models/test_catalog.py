@@ -309,10 +309,7 @@ def test_a_name_leads_nowhere_else(tmp_path: Path, name: str) -> None:
     assert {file.name for file in tmp_path.rglob("*") if file.is_file()} <= {"x.whl", "good.json"}
 
 
-@pytest.mark.parametrize(
-    ("data", "told"),
-    [(b"no wheel", "not a complete wheel"), (None, "has no 'model' in it")],
-)
+@pytest.mark.parametrize(("data", "told"), [(b"no wheel", "not a complete wheel"), (None, "has no 'model' in it")])
 def test_no_wheel(tmp_path: Path, data: bytes | None, told: str) -> None:
     path = tmp_path / "x.whl"
     if data is None:

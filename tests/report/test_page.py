@@ -12,19 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.report.make import (
-    GOLD,
-    HASTY,
-    answered,
-    grounded,
-    perturbed,
-    reseal,
-    run,
-    sources,
-    system,
-    tracked,
-    varied,
-)
+from tests.report.make import GOLD, HASTY, answered, grounded, perturbed, reseal, run, sources, system, tracked, varied
 from troth.core.errors import UserError
 from troth.report import page
 from troth.report.page import checkdst, grounding, tracking

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, Generic, TypeVar, cast
 
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 
 T = TypeVar("T")
 
@@ -50,12 +50,12 @@ class Registry(Generic[T]):
         """The member of this name."""
         member = self.own[name] if name in self.own else self.members().get(name)
         if member is None:
-            hint = near(name, self) or "known: " + ", ".join(sorted(self))
+            hint = suggest_name(name, self) or "known: " + ", ".join(sorted(self))
             raise UserError(f"no {self.kind} is called '{name}'", hint=hint)
-        return cast(T, imported(member) if isinstance(member, str) else member)
+        return cast(T, import_path(member) if isinstance(member, str) else member)
 
 
-def imported(path: str) -> Any:
+def import_path(path: str) -> Any:
     """The module of an import path, "module", or what it holds, "module:attribute"."""
     module, _, attribute = path.partition(":")
     loaded = import_module(module)

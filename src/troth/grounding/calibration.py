@@ -22,8 +22,8 @@ import msgspec
 import numpy as np
 
 from troth.core.decode import reading
-from troth.core.errors import UserError, near
-from troth.core.names import counted
+from troth.core.errors import UserError, suggest_name
+from troth.core.names import format_count
 from troth.core.parts import Floats, Mask
 from troth.core.version import __version__
 from troth.readers import source
@@ -154,14 +154,14 @@ class Calibration(msgspec.Struct, frozen=True):
             matches[entry.metric] = entry
         if not matches:
             known = [entry.metric for entry in self.metrics]
-            hint = near(next(iter(recipes), ""), known) or f"it has: {', '.join(known)}"
+            hint = suggest_name(next(iter(recipes), ""), known) or f"it has: {', '.join(known)}"
             raise UserError("the calibration has none of these metrics", hint=hint)
         return matches
 
 
 def unlabelled_notes(number: int) -> list[str]:
     """A note on responses without a label, if there are any."""
-    return [f"left out for lack of a label: {counted(number, 'response')}"] if number else []
+    return [f"left out for lack of a label: {format_count(number, 'response')}"] if number else []
 
 
 def unscored_notes(metric: str, unscored: Mapping[str, int], scored: int) -> list[str]:

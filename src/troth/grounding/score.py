@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from troth.core.data_options import format_option
 from troth.core.errors import UserError
-from troth.core.names import Path, counted, is_path, labelled, listed, path_of
+from troth.core.names import Path, format_count, is_path, name_paths, parse_names, path_of
 from troth.core.options import (
     keywords,
     option,
@@ -89,7 +89,7 @@ class ScoringSettings:
 
     @cached_property
     def graders(self) -> list[Grader]:
-        return make_graders(listed(self.metrics) or default_metrics(), self.all_models)
+        return make_graders(parse_names(self.metrics) or default_metrics(), self.all_models)
 
     @cached_property
     def all_models(self) -> Models:
@@ -153,7 +153,7 @@ def read_grounded(
     items = [item for item in data if isinstance(item, Grounded)]
     if items:
         return {"responses": ResponseSet(items, ())}
-    return {name: settings.load([path]) for name, path in labelled([item for item in data if is_path(item)], "file")}
+    return {name: settings.load([path]) for name, path in name_paths([item for item in data if is_path(item)], "file")}
 
 
 def score_grounded(corpus: Mapping[str, ResponseSet], settings: GroundSettings) -> Result:
@@ -216,7 +216,9 @@ class ResponseSet(NamedTuple):
         return {"skipped": len(self.skipped)} if self.skipped else {}
 
     def notes(self) -> list[str]:
-        return [f"{counted(len(self.skipped), 'row')} skipped; the first: {self.skipped[0]}"] if self.skipped else []
+        return (
+            [f"{format_count(len(self.skipped), 'row')} skipped; the first: {self.skipped[0]}"] if self.skipped else []
+        )
 
 
 def load(

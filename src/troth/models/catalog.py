@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 
 import msgspec
 
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.extras import require
 from troth.core.progress import Progress, bar
 from troth.models import verified
@@ -128,7 +128,7 @@ def find(name: str) -> Model:
     models = {model.name: model for model in all_models()}
     if name not in models:
         raise UserError(
-            f"no embedded model is called '{name}'", hint=near(name, models) or "known: " + ", ".join(models)
+            f"no embedded model is called '{name}'", hint=suggest_name(name, models) or "known: " + ", ".join(models)
         )
     return models[name]
 

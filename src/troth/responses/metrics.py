@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from troth.core.metric import Metric
-from troth.core.names import listed
+from troth.core.names import parse_names
 from troth.core.records import Speaker
 from troth.core.registry import Registry
 from troth.responses import bleu, references
@@ -195,7 +195,7 @@ METRICS: Registry[Metric] = Registry(
 def select_metrics(names: str | Iterable[str] | None) -> list[Metric]:
     """The metrics of these names, each with those that are derived from it. None: all of ours."""
     metrics: dict[str, Metric] = {}
-    for name in listed(names) or METRICS.own:
+    for name in parse_names(names) or METRICS.own:
         metric = METRICS.load(name)
         metrics |= {m.name: m for m in (metric, *(m for m in OURS if m.of == metric.name))}
     return list(metrics.values())

@@ -13,12 +13,12 @@ from troth.core.data_options import format_option, nli_option, schema_option, tr
 from troth.core.digest import digest, schema_digest
 from troth.core.errors import UserError
 from troth.core.metric import Metric
-from troth.core.names import Path, is_path, labelled, listed, path_of
+from troth.core.names import Path, is_path, name_paths, parse_names, path_of
 from troth.core.options import (
     cache_file,
     keywords,
     option,
-    recorded,
+    record_arguments,
     resamples_option,
     resolve,
     run_folder,
@@ -156,7 +156,7 @@ def read_responses(
         ids = None if settings.ids is None else path_of(settings.ids)
         by_system = {
             label: response_files.read(path, speakers, format=settings.pred_format, ids=ids, tell=notes.append)
-            for label, path in labelled(responses, "file of responses")
+            for label, path in name_paths(responses, "file of responses")
         }
     train = settings.train_schema
     seen = None if train is None else frozenset(corpus.find_schema(train, gold) or ())
@@ -182,7 +182,7 @@ def score_responses(read: ResponseCorpus, settings: ResponseSettings) -> Result:
         metrics=[*metrics, *measures.companion_metrics(metrics)],
         notes=[Note(text) for text in run.all_notes(systems)],
         findings=[act for act in acts if act.reference is not None and not act.entailed],
-        arguments=recorded(settings, **read.arguments),
+        arguments=record_arguments(settings, **read.arguments),
         explorer=lambda: explorer.archive(judged),
     ).save_if(settings.out)
 
@@ -195,7 +195,7 @@ class _Run:
         self.gold, self.files, self.notes = read.gold, read.responses, read.notes
         self.turns = [turn if settings.gold_text else turn._replace(gold="") for turn in self.gold.turns]
         self.model = corpus.open_model(settings.nli, settings.cache) if "nli" in needs else None
-        self.kinds = self.model is not None or "kind" in listed(settings.by)
+        self.kinds = self.model is not None or "kind" in parse_names(settings.by)
 
     def recipes(self) -> Recipes:
         schema, settings = self.gold.schema, self.settings

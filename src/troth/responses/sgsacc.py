@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.progress import bar
 from troth.core.randomness import generator
 from troth.core.records import Act, Dialogue, Schema, Service, Speaker
@@ -79,10 +79,10 @@ def due_act(act: Act, service: str, schema: Schema) -> DueAct:
     """An act with its service; a service or slot that the schema lacks is an error."""
     declared = schema.get(service)
     if declared is None:
-        hint = near(service, schema) or "is it the right schema?"
+        hint = suggest_name(service, schema) or "is it the right schema?"
         raise UserError(f"service '{service}' is not in the schema", hint=hint)
     if act.slot and (act.act, act.slot) not in PSEUDO and references.find_slot(act, declared) is None:
-        hint = near(act.slot, (slot.name for slot in declared.slots)) or "is it the right schema?"
+        hint = suggest_name(act.slot, (slot.name for slot in declared.slots)) or "is it the right schema?"
         raise UserError(f"slot '{act.slot}' of act {act.act} is not in the schema of {service}", hint=hint)
     return DueAct(act, declared)
 

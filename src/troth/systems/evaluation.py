@@ -14,7 +14,14 @@ from troth.core.records import Dialogue, Schema
 from troth.systems.data import TrackerCorpus
 from troth.systems.sets import PERTURBED, twins
 from troth.systems.tracker import Tracker
-from troth.tracking.consistency import CheckdstRecipe, UserTurns, conditional, coreferent, hallucination, right
+from troth.tracking.consistency import (
+    CheckdstRecipe,
+    UserTurns,
+    conditional_parts,
+    coreference_parts,
+    exact_parts,
+    hallucination_parts,
+)
 from troth.tracking.profiles import Profile, profile
 from troth.tracking.scorer import Scorer
 
@@ -41,13 +48,13 @@ class TrackerEvaluation:
         """JGA, NoHF and coreference JGA on the dialogues, JGA, cJGA and NoHF on each set of twins."""
         scored = {name: self._score(tracker, dialogues) for name, dialogues in self.sets.items()}
         original, turns = scored.pop("")
-        metrics = {JGA: _value(original), "nohf": _value(hallucination(turns))}
-        metrics["coref_jga"] = _value(coreferent(original, turns))
+        metrics = {JGA: _value(original), "nohf": _value(hallucination_parts(turns))}
+        metrics["coref_jga"] = _value(coreference_parts(original, turns))
         for name, (twin, turns) in scored.items():
             pair = join({"": original, name: twin}).parts
             metrics[f"jga:{name}"] = _value(twin)
-            metrics[f"cjga:{name}"] = _value(conditional(pair[""], pair[name]))
-            metrics[f"nohf:{name}"] = _value(hallucination(turns))
+            metrics[f"cjga:{name}"] = _value(conditional_parts(pair[""], pair[name]))
+            metrics[f"nohf:{name}"] = _value(hallucination_parts(turns))
         return {name: value for name, value in metrics.items() if value is not None}
 
     def _score(self, tracker: Tracker, dialogues: Sequence[Dialogue]) -> tuple[Parts, UserTurns]:
@@ -56,7 +63,7 @@ class TrackerEvaluation:
         for gold, pred in zip(dialogues, tracker.states(dialogues, schema, complete=self.corpus.complete), strict=True):
             scorer.add(gold, pred)
             turns.add(gold, pred)
-        return right(scorer.frames()), turns
+        return exact_parts(scorer.frames()), turns
 
 
 def _value(parts: Parts) -> float | None:

@@ -22,8 +22,8 @@ from msgspec.structs import replace as replace_fields
 from troth.core.data_options import format_option, schema_option, shots_option
 from troth.core.errors import UserError
 from troth.core.extras import require
-from troth.core.names import Path, listed, path_of
-from troth.core.options import keywords, option, recorded, resolve
+from troth.core.names import Path, parse_names, path_of
+from troth.core.options import keywords, option, record_arguments, resolve
 from troth.readers.shots import Shots
 from troth.systems.checkpoint import is_done
 from troth.systems.data import TrackerCorpus
@@ -100,11 +100,11 @@ def train_tracker(data: Path, out: Path, **options: Any) -> list[TrainedTracker]
         raise UserError(
             f"recipe '{settings.recipe}' has a first phase on {recipe.first}", hint="say what it learns from"
         )
-    check_installed(listed(settings.log_to))
+    check_installed(parse_names(settings.log_to))
     seeds, parent = list(settings.seeds), Folder(path_of(out))
     folders = {seed: parent if len(seeds) == 1 else parent / f"seed-{seed}" for seed in seeds}
     own = {name: dict(getattr(settings, name)) for name in ("options", "fit", "first_fit")}
-    records = {seed: recorded(replace(settings, seeds=[seed]), data=path_of(data)) | own for seed in seeds}
+    records = {seed: record_arguments(replace(settings, seeds=[seed]), data=path_of(data)) | own for seed in seeds}
     for seed, folder in folders.items():
         check_claim(folder, records[seed])
     return [_train(path_of(data), folder, settings, recipe, (seed, records[seed])) for seed, folder in folders.items()]
@@ -126,7 +126,7 @@ def _train(
     if settings.dev is not None:
         dev = TrackerCorpus.read(settings.dev, format=settings.format).first(settings.dev_limit, seed)
     model = _begin(folder, settings, recipe, run)
-    evaluation = None if dev is None else TrackerEvaluation(dev, listed(settings.sets), seed=seed)
+    evaluation = None if dev is None else TrackerEvaluation(dev, parse_names(settings.sets), seed=seed)
     tracker = Tracker(str(folder), card, model)
     with _without_gc():
         examples = list(model.examples(corpus.turns()))
@@ -136,7 +136,7 @@ def _train(
         [] if dev is None else list(model.examples(dev.turns())),
         None if evaluation is None else lambda: evaluation(tracker),
         {} if evaluation is None else _keys(evaluation),
-        report_to(listed(settings.log_to), folder, asdict(how)),
+        report_to(parse_names(settings.log_to), folder, asdict(how)),
         lambda kept, metrics: describe(kept, replace_fields(card, training=asdict(how), metrics=metrics)),
     )
     state = fit(fitting, folder, how)
@@ -177,7 +177,7 @@ def _begin(
         claim(folder, record)
         return model
     how = fit_settings({"evaluate_every": 200, "patience": 3, **settings.first_fit}, seed)
-    examples, dev = recipe.first_examples(model, listed(settings.first), seed)
+    examples, dev = recipe.first_examples(model, parse_names(settings.first), seed)
     keep: dict[str, Key] = {BEST_LOSS: lambda metrics: -metrics["dev_loss"]}
     claim(folder, record)
     fit(Fitting(model, examples, dev, keep=keep), first, how)

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args
 import msgspec
 
 from troth.core.errors import UserError
-from troth.core.options import one_of, option
+from troth.core.options import check_choice, option
 from troth.core.progress import bar, note
 from troth.core.randomness import generator
 from troth.storage import files
@@ -84,7 +84,7 @@ class FitSettings:
     save_every: int = option(500, "Steps between checkpoints to resume from.", "N")
 
     def __post_init__(self) -> None:
-        one_of("schedule", self.schedule, get_args(Schedule))
+        check_choice("schedule", self.schedule, get_args(Schedule))
         for name, kind in (("batch", int), ("save_every", int), ("epochs", float), ("rate", float), ("clip", float)):
             _check_number(name, getattr(self, name), kind, positive=True)
         for name in ("steps", "evaluate_every", "patience"):

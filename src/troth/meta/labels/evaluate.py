@@ -31,7 +31,7 @@ import numpy as np
 
 from troth.core.errors import UserError
 from troth.core.groups import ALL, Group
-from troth.core.names import Path, labelled, path_of
+from troth.core.names import Path, name_paths, path_of
 from troth.core.options import keywords, option, resamples_option, resolve, seed_option
 from troth.core.parts import Mask
 from troth.core.records import Grounded
@@ -92,7 +92,7 @@ def evaluate(*data: Path, **options: Any) -> Result:
     test = _load_labelled(data, settings, "begin_test_wow.tsv")
     dev = [settings.dev] if isinstance(settings.dev, str | os.PathLike) else list(settings.dev)
     fitted, lost = _fit_dev(dev, test, settings)
-    name = "+".join(dict.fromkeys(name for name, _ in labelled(data, "file")))
+    name = "+".join(dict.fromkeys(name for name, _ in name_paths(data, "file")))
     usable = {metric: one for metric, one in fitted.items() if isinstance(one, Fitted)}
     (system,) = grade_systems({name: test.items}, settings.graders, usable)
     judged = [_judge_metric(one, fitted[one.metric.name]) for one in system.metrics]

@@ -22,7 +22,7 @@ from troth.meta.labels.labelled import AUROC, RANKING, Labelled, assign_bins, re
 from troth.stats import estimates, intervals
 from troth.stats.estimates import Cell, Resampling
 from troth.stats.paired import FEW
-from troth.stats.resampling import resampled as resampled_sums
+from troth.stats.resampling import resample as resampled_sums
 
 BINS = 10
 
@@ -185,7 +185,7 @@ class Evaluation:
         resamples = intervals.enough_resamples(len(known), self.how.resamples) if len(known) > 1 else 1
         drawn = resampled_sums([apart, count], error, resamples=resamples, seed=self.how.seed)
         shifted = np.clip(drawn - (drawn.mean() - value), 0, 1)
-        (bounds,) = intervals.expanded(value, shifted, len(known))
+        (bounds,) = intervals.expanded_percentile(value, shifted, len(known))
         return Estimate(value, bounds.low, bounds.high, len(data), bounds.reason)
 
     def _cell(self, measure: Metric, judge: JudgedMetric, group: str, data: Labelled, num: Floats, den: Floats) -> Cell:
@@ -271,7 +271,7 @@ class Evaluation:
 def _bounds(data: Labelled, values: Sequence[float | None], drawn: Floats) -> list[intervals.Bounds]:
     """The interval of each measure: of AUROC by the jackknife, of correlations by the expanded percentile."""
     known = [math.nan if value is None else value for value in values]
-    bounds = intervals.expanded(known, drawn, len(np.unique(data.units)))
+    bounds = intervals.expanded_percentile(known, drawn, len(np.unique(data.units)))
     bounds[RANKING.index(AUROC)] = intervals.auroc(data.scores, data.labels, data.units)
     return bounds
 
@@ -280,7 +280,7 @@ def _bootstrap_difference(
     value: float, drawn: Floats, documents: int
 ) -> tuple[float | None, float | None, float | None]:
     """Interval and p-value of a difference from its resamplings; no p-value where there are few documents."""
-    (bounds,) = intervals.expanded(value, drawn, documents)
+    (bounds,) = intervals.expanded_percentile(value, drawn, documents)
     below, above = int((drawn <= 0).sum()), int((drawn >= 0).sum())
     p = min(1.0, 2 * (min(below, above) + 1) / (int((~np.isnan(drawn)).sum()) + 1))
     return bounds.low, bounds.high, p if documents >= FEW else None

@@ -23,7 +23,7 @@ from troth import stats
 from troth.core.errors import UserError
 from troth.core.groups import ALL, Group
 from troth.core.metric import Metric
-from troth.core.names import Path, labelled, listed, path_of
+from troth.core.names import Path, name_paths, parse_names, path_of
 from troth.core.options import keywords, option, resamples_option, resolve, seed_option
 from troth.core.parts import NONE, Parts
 from troth.core.records import Grounded
@@ -118,7 +118,7 @@ def stress_ground(*data: Path, **options: Any) -> Result:
     if settings.corrupted is not None:
         check_new(path_of(settings.corrupted))
     graders = _graders(settings)
-    name = "+".join(dict.fromkeys(name for name, _ in labelled(data, "file")))
+    name = "+".join(dict.fromkeys(name for name, _ in name_paths(data, "file")))
     stressed = stress_set(settings.load(data).items, settings)
     if not stressed.pairs:
         raise UserError("no answer could be corrupted", file=path_of(data[0]), hint="are they supported answers?")
@@ -139,7 +139,7 @@ def stress_ground(*data: Path, **options: Any) -> Result:
         findings=[pair for values in system.metrics for pair in _missed_pairs(values, stressed)],
         arguments={
             "data": [path_of(path) for path in data], "metrics": ",".join(v.metric.name for v in system.metrics),
-            "corruptions": listed(settings.corruptions) or list(KINDS), "each": settings.each,
+            "corruptions": parse_names(settings.corruptions) or list(KINDS), "each": settings.each,
             "checker": settings.checker, "models": settings.all_models.names(), "resamples": how.resamples,
             "seed": how.seed,
         },
@@ -149,7 +149,7 @@ def stress_ground(*data: Path, **options: Any) -> Result:
 
 def _graders(settings: StressSettings) -> list[Grader]:
     checkers: list[Grader] = [] if settings.checker is None else [_checker(settings)]
-    return [*(settings.graders if listed(settings.metrics) or not checkers else []), *checkers]
+    return [*(settings.graders if parse_names(settings.metrics) or not checkers else []), *checkers]
 
 
 def _checker(settings: StressSettings) -> HttpChecker:

@@ -17,7 +17,7 @@ import msgspec
 from troth.core.data_options import format_option, nli_option, schema_option
 from troth.core.errors import UserError
 from troth.core.extras import require
-from troth.core.names import Path, labelled, path_of
+from troth.core.names import Path, name_paths, path_of
 from troth.core.options import cache_file, keywords, option, resolve, seed_option
 from troth.core.records import Schema
 from troth.core.signature import signature
@@ -86,7 +86,7 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Any)
     require("torch", "transformers", extra="neural")
     check_new(path_of(out))
     paths = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
-    named = dict(labelled(paths, "generator"))
+    named = dict(name_paths(paths, "generator"))
     for path in named.values():
         described(path)  # refuses a folder that is not a generator before the data is read
     read = corpus.read(data, settings.schema, format=settings.format)

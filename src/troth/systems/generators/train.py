@@ -16,8 +16,8 @@ import msgspec
 from troth.core.data_options import format_option, nli_option, schema_option, shots_option
 from troth.core.errors import UserError
 from troth.core.extras import require
-from troth.core.names import Path, listed, path_of
-from troth.core.options import cache_file, keywords, option, recorded, resolve, seed_option
+from troth.core.names import Path, parse_names, path_of
+from troth.core.options import cache_file, keywords, option, record_arguments, resolve, seed_option
 from troth.core.progress import note
 from troth.models import Nli
 from troth.readers.shots import Shots, sample
@@ -93,10 +93,10 @@ def train_response(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     from troth.systems.generators.model import GeneratorModel, fingerprint
 
     settings = resolve(ResponseTrainSettings, options)
-    check_installed(listed(settings.log_to))
+    check_installed(parse_names(settings.log_to))
     templates = {} if settings.templates is None else template_files.read(path_of(settings.templates))
     folder, how = Folder(path_of(out)), fit_settings({**PAPER, **settings.fit}, settings.seed)
-    record = recorded(settings, data=path_of(data)) | {"fit": dict(settings.fit)}
+    record = record_arguments(settings, data=path_of(data)) | {"fit": dict(settings.fit)}
     check_claim(folder, record)
     read = corpus.read(data, settings.schema, format=settings.format)
     dialogues = sample(read.dialogues, settings.shots, settings.seed)
@@ -121,7 +121,7 @@ def train_response(data: Path, out: Path, **options: Any) -> TrainedGenerator:
         [] if evaluation is None else evaluation.examples(network),
         None if evaluation is None else lambda: evaluation(model),
         {} if evaluation is None else KEYS,
-        report_to(listed(settings.log_to), folder, asdict(how)),
+        report_to(parse_names(settings.log_to), folder, asdict(how)),
         lambda place, metrics: describe(place, msgspec.structs.replace(card, metrics=metrics), templates),
     )
     state = fit(fitting, folder, how)
@@ -130,10 +130,7 @@ def train_response(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     return TrainedGenerator(str(folder), state.step, model.count, every, state.best)
 
 
-KEYS: dict[str, Key] = {
-    BEST_LOSS: lambda metrics: -metrics["dev_loss"],
-    BEST_SGSACC: lambda metrics: metrics["sgsacc"],
-}
+KEYS: dict[str, Key] = {BEST_LOSS: lambda metrics: -metrics["dev_loss"], BEST_SGSACC: lambda metrics: metrics["sgsacc"]}
 
 
 class ResponseEvaluation:
