@@ -24,7 +24,7 @@ from troth.systems.generators.card import GeneratorCard
 from troth.systems.generators.decode import Prefixed
 from troth.systems.generators.decode import nbest as search
 from troth.systems.generators.difference import WeightDifference
-from troth.systems.generators.encodings import encoded, generic, response_turns
+from troth.systems.generators.encodings import encode_acts, generic, response_turns
 from troth.systems.generators.model import GeneratorModel, fingerprint, open_generator
 from troth.systems.generators.respond import respond
 from troth.systems.generators.train import train_response
@@ -230,10 +230,10 @@ def test_inputs(data: Path) -> None:
     turn = next(turn for turn in response_turns(read) if any(due.act.act == "OFFER" for due in turn.system.acts))
     act, service = next(due for due in turn.system.acts if due.act.act == "OFFER")
     slot = next(one for one in service.slots if one.name == act.slot)
-    naive = encoded(turn, read.schema, "naive", {})
+    naive = encode_acts(turn, read.schema, "naive", {})
     assert f"offer ( {act.slot} = {act.values[0]} )" in naive
-    assert slot.description.rstrip(".") in encoded(turn, read.schema, "schema", {})
-    bare, filled = (encoded(turn, read.schema, "template", known) for known in ({}, {service.name: {
+    assert slot.description.rstrip(".") in encode_acts(turn, read.schema, "schema", {})
+    bare, filled = (encode_acts(turn, read.schema, "template", known) for known in ({}, {service.name: {
         f"OFFER!!{act.slot}!!@": "How about @?"}}))  # fmt: skip
     assert f"How about {act.values[0]}?" in filled
     assert f"How about {act.values[0]}?" not in bare

@@ -19,7 +19,7 @@ from troth.systems.data import TrackerCorpus, turns_of
 from troth.systems.span import SpanModel, SpanRecipe
 from troth.systems.span.batches import Floats, Ints
 from troth.systems.span.decode import INTENT, OFFERED, OFFERS, REQUESTED, SCORES, VALUE, Answers, update
-from troth.systems.span.examples import IGNORED, Status, TurnFeatures, annotated
+from troth.systems.span.examples import IGNORED, Status, TurnFeatures, label_turn
 from troth.systems.span.exported import pack_words, unpack_words
 from troth.systems.span.memory import Memory, ServiceMemory, spoken
 from troth.systems.tracker import Tracker, TrackerCard, describe, open_tracker
@@ -70,7 +70,7 @@ def test_what_is_taught_rebuilds_the_states(model: SpanModel) -> None:
         memory: Memory = {}
         for turn, services in model.examples(turns_of(dialogue, corpus.schema, complete=False)):
             layouts = {service.name: model.layout(service) for service in services}
-            example = annotated(turn, layouts, model.tokens)
+            example = label_turn(turn, layouts, model.tokens)
             for name in layouts:
                 memory.setdefault(name, ServiceMemory())
             states = update(memory, turn, example, perfect(example))

@@ -26,7 +26,7 @@ from troth.systems.recipe import recipe_of
 from troth.systems.span import SpanModel
 from troth.systems.span.decode import Answers
 from troth.systems.span.exported import LOWER, MODEL, SCALES, SENTENCE, UPPER, WORDS, pack_words
-from troth.systems.span.network import bert_layer, pooled
+from troth.systems.span.network import bert_layer, mean_pool
 from troth.systems.span.tracking import TOKENIZER
 from troth.systems.tracker import CARD, TrackerCard, describe
 
@@ -54,7 +54,7 @@ class Sentence(torch.nn.Module):  # type: ignore[misc]
     def forward(self, states: Any, mask: Any) -> Any:
         for layer in self.layers:
             states = bert_layer(layer, states, mask)
-        return pooled(states, mask)
+        return mean_pool(states, mask)
 
 
 class Upper(torch.nn.Module):  # type: ignore[misc]

@@ -78,11 +78,11 @@ class TurnTracker(TrackerModel):
         states: list[list[dict[str, State]]] = [[] for _ in dialogues]
         known: list[dict[str, State]] = [{} for _ in dialogues]
         for number in range(max(map(len, dialogues), default=0)):
-            going = [place for place, turns in enumerate(dialogues) if number < len(turns)]
-            asked = [msgspec.structs.replace(dialogues[place][number], before=known[place]) for place in going]
-            for place, answer in zip(going, self.predict(asked), strict=True):
-                states[place].append(answer)
-                known[place] = known[place] | answer
+            going = [index for index, turns in enumerate(dialogues) if number < len(turns)]
+            turns = [msgspec.structs.replace(dialogues[index][number], before=known[index]) for index in going]
+            for index, answer in zip(going, self.predict(turns), strict=True):
+                states[index].append(answer)
+                known[index] = known[index] | answer
         return states
 
 

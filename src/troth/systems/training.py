@@ -30,7 +30,7 @@ from troth.core.options import check_choice, option
 from troth.core.progress import bar, note
 from troth.core.randomness import generator
 from troth.storage import files
-from troth.systems.checkpoint import FitState, replaced, restore, store
+from troth.systems.checkpoint import FitState, replaced_checkpoint, restore, store
 
 STATE, LOG, LAST = "state", "log.jsonl", "last"
 WINDOW = 50  # batches that are sorted by length together: larger means less padding and less chance
@@ -143,9 +143,9 @@ def plan(sizes: Sequence[int], batch: int, seed: int, epoch: int) -> list[list[i
     batches = []
     for start in range(0, len(order), batch * WINDOW):
         window = sorted(order[start : start + batch * WINDOW], key=sizes.__getitem__)
-        some = [window[i : i + batch] for i in range(0, len(window), batch)]
-        rng.shuffle(some)
-        batches += some
+        own = [window[i : i + batch] for i in range(0, len(window), batch)]
+        rng.shuffle(own)
+        batches += own
     return batches
 
 
@@ -183,12 +183,12 @@ class _Run:
         import torch
 
         began, step = time.monotonic(), self.state.step
-        epoch, place = divmod(step, self.per_epoch)
+        epoch, index = divmod(step, self.per_epoch)
         if epoch != self.epoch:
             self.epoch, self.batches = epoch, plan(self.sizes, self.settings.batch, self.settings.seed, epoch)
         rng = generator(self.settings.seed, "step", str(step))
         torch.manual_seed(rng.getrandbits(63))  # of dropout
-        batch = self.model.collate([self.fitting.examples[i] for i in self.batches[place]], rng)
+        batch = self.model.collate([self.fitting.examples[i] for i in self.batches[index]], rng)
         self.model.module.train()
         with torch.autocast("cpu", torch.bfloat16, enabled=self.settings.bfloat16):
             loss = self.model.loss(batch)
@@ -247,12 +247,12 @@ class _Run:
             note(f"step {self.state.step} of {self.total}: {values}")
         self.fitting.report(self.state.step, metrics)
         self.state.stale += 1
-        for place, (name, key) in enumerate(self.fitting.keep.items()):
+        for number, (name, key) in enumerate(self.fitting.keep.items()):
             value = key(metrics)
             if name not in self.state.best or value > self.state.best[name]:
                 self.state.best[name] = value
                 self._keep(name, metrics)
-                self.state.stale = 0 if place == 0 else self.state.stale
+                self.state.stale = 0 if number == 0 else self.state.stale
         patience = self.settings.patience
         self.state.done = self.state.step >= self.total or bool(patience and self.state.stale >= patience)
         self.state.evaluated = self.state.step
@@ -264,18 +264,18 @@ class _Run:
         total = 0.0
         order = sorted(range(len(self.fitting.dev)), key=lambda i: self.model.size(self.fitting.dev[i]))
         for start in range(0, len(order), self.settings.batch):
-            some = [self.fitting.dev[i] for i in order[start : start + self.settings.batch]]
+            batch = [self.fitting.dev[i] for i in order[start : start + self.settings.batch]]
             rng = generator(self.settings.seed, "dev", str(start))  # the same masks and prompts every time
-            total += float(self.model.loss(self.model.collate(some, rng))) * len(some)
+            total += float(self.model.loss(self.model.collate(batch, rng))) * len(batch)
         return total / len(order)
 
     def _keep(self, name: str, metrics: Metrics) -> None:
-        with replaced(self.folder / name) as fresh:
+        with replaced_checkpoint(self.folder / name) as fresh:
             self.model.save(fresh)
             self.fitting.describe(fresh, metrics)
 
     def save(self) -> None:
-        with replaced(self.folder / STATE) as fresh:
+        with replaced_checkpoint(self.folder / STATE) as fresh:
             store(self.model.module, self.optimizer, self.state, fresh)
 
     def _log(self, line: Mapping[str, float]) -> None:

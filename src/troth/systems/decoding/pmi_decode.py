@@ -222,7 +222,7 @@ class Paired(LogitsProcessor):  # type: ignore[misc]
         given, alone = torch.log_softmax(scores.float(), dim=-1).chunk(2)
         made = combine(given, alone, alpha=self.alpha, top_p=self.top_p)
         if self.draws is not None:
-            made = drawn(made / self.temperature, self.draws)
+            made = draw_tokens(made / self.temperature, self.draws)
         return torch.cat([made, made])
 
 
@@ -238,10 +238,10 @@ class Unpaired(LogitsProcessor):  # type: ignore[misc]
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:  # noqa: ARG002
         made = nucleus(scores, self.top_p)
-        return made if self.draws is None else drawn(made.float() / self.temperature, self.draws)
+        return made if self.draws is None else draw_tokens(made.float() / self.temperature, self.draws)
 
 
-def drawn(scores: Any, draws: Sequence[Any]) -> Any:
+def draw_tokens(scores: Any, draws: Sequence[Any]) -> Any:
     """Scores that leave one token of each row, drawn by its probability."""
     chances = torch.softmax(scores, dim=-1)
     rows = zip(chances, draws, strict=True)

@@ -28,7 +28,7 @@ from troth.responses import templates as template_files
 from troth.responses.nbest import encode_choice
 from troth.responses.rerank import Choice, Nbest, RerankRecipe, rerank_all
 from troth.storage.files import check_new, new_file
-from troth.systems.generators.card import GeneratorCard, described
+from troth.systems.generators.card import GeneratorCard, read_card
 from troth.systems.generators.encodings import ResponseTurn, response_turns
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Any)
     paths = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
     named = dict(name_paths(paths, "generator"))
     for path in named.values():
-        described(path)  # refuses a folder that is not a generator before the data is read
+        read_card(path)  # refuses a folder that is not a generator before the data is read
     read = corpus.read(data, settings.schema, format=settings.format)
     if settings.limit is not None:
         ids = {one.id for one in draw(read.dialogues, settings.limit, settings.seed)}
@@ -96,9 +96,9 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Any)
     turns = response_turns(read)
     if not turns:
         raise UserError("no system turn with acts in it", file=path_of(data), hint="is it the right data?")
-    systems = opened(named, settings)
+    systems = open_generators(named, settings)
     start = time.monotonic()
-    lists = decoded(systems, turns, read.schema, settings.beams)
+    lists = decode_systems(systems, turns, read.schema, settings.beams)
     seconds = time.monotonic() - start
     count = settings.count or settings.beams
     merged = [_merge({name: found[:count] for name, found in mine.items()}) for mine in lists]
@@ -129,12 +129,12 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Any)
     )  # fmt: skip
 
 
-def opened(paths: Mapping[str, str], settings: RespondSettings) -> dict[str, ResponseGenerator]:
+def open_generators(paths: Mapping[str, str], settings: RespondSettings) -> dict[str, ResponseGenerator]:
     """The generators by name. Prefixes take the weights of one that is open, where they belong to them."""
     from troth.systems.generators.model import open_generator
 
     more = {} if settings.templates is None else template_files.read(path_of(settings.templates))
-    cards = {name: described(path)[1] for name, path in paths.items()}
+    cards = {name: read_card(path)[1] for name, path in paths.items()}
     systems: dict[str, ResponseGenerator] = {}
     for name in _order(cards):
         beside = () if settings.exact and cards[name].method == "ft" else tuple(systems.values())
@@ -150,7 +150,7 @@ def _order(cards: Mapping[str, GeneratorCard]) -> list[str]:
     return sorted(cards, key=lambda name: cards[name].method == "ft" and cards[name].base in bases)
 
 
-def decoded(
+def decode_systems(
     systems: Mapping[str, ResponseGenerator], turns: Sequence[ResponseTurn], schema: Schema, beams: int
 ) -> list[dict[str, list[ScoredText]]]:
     """The n-best list of each system for each turn; systems with the same weights in one go."""

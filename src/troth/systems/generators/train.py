@@ -26,7 +26,7 @@ from troth.responses import templates as template_files
 from troth.responses.corpus import ActCorpus
 from troth.responses.templates import Templates
 from troth.systems.generators.card import GeneratorCard, Method, describe, folder_of
-from troth.systems.generators.encodings import Encoding, ResponseTurn, encoded, example, response_turns, source_of
+from troth.systems.generators.encodings import Encoding, ResponseTurn, encode_acts, example, response_turns, source_of
 from troth.systems.loggers import check_installed, report_to
 from troth.systems.runs import check_claim, claim, fit_settings, write_curve
 from troth.systems.text import TextNetwork
@@ -176,11 +176,11 @@ class ResponseEvaluation:
         return {"ser": sum(wrong) / len(wrong), "sgsacc": sum(right) / len(right)}
 
     def _text(self, turn: ResponseTurn) -> str:
-        return encoded(turn, self.corpus.schema, self.card.encoding, self.templates)
+        return encode_acts(turn, self.corpus.schema, self.card.encoding, self.templates)
 
 
 def _example(network: TextNetwork, turn: ResponseTurn, read: ActCorpus, card: GeneratorCard, known: Templates) -> Any:
-    return example(network, encoded(turn, read.schema, card.encoding, known), turn.system.gold)
+    return example(network, encode_acts(turn, read.schema, card.encoding, known), turn.system.gold)
 
 
 def _whole(model: Path) -> str:

@@ -19,7 +19,7 @@ from troth.systems.recipe import TrackerModel
 from troth.systems.span.batches import PADDING, Floats, Inputs, Ints
 from troth.systems.span.decode import Answers
 from troth.systems.span.examples import Tokens
-from troth.systems.span.tracking import TOKENIZER, Texts, Tracking, padded
+from troth.systems.span.tracking import TOKENIZER, Texts, Tracking, pad_texts
 
 UPPER, MODEL, LOWER, SENTENCE = "upper.onnx", "model.onnx", "lower.onnx", "sentence.onnx"
 WORDS, SCALES = "words.npy", "scales.npy"
@@ -49,7 +49,7 @@ class ExportedSpan(Tracking, TrackerModel):
         return Answers(*self._model.run(list(Answers._fields), {"words": words, **inputs}))
 
     def sentences(self, texts: Texts) -> Floats:
-        ids = padded(texts, self.tokens)
+        ids = pad_texts(texts, self.tokens)
         mask = ids != self.tokens.padding
         vectors: Floats = self._sentence.run(["vectors"], {"states": self._states(ids, mask), "mask": mask})[0]
         return vectors
