@@ -20,20 +20,21 @@ from typing import Any
 from benchmarks import timing, trackers
 from troth import demo
 from troth.core.records import Schema
+from troth.models.batches import padded_tensors
 from troth.models.hub import embedded_files
 from troth.responses import corpus
 from troth.systems.generators.card import LM, GeneratorCard, describe
-from troth.systems.generators.encodings import ResponseTurn, encoded, example, response_turns
+from troth.systems.generators.encodings import ResponseTurn, encode_acts, example, response_turns
 from troth.systems.generators.model import GeneratorModel, ResponseGenerator, fingerprint, open_generator
 from troth.systems.generators.prefix import prefixed
-from troth.systems.generators.respond import decoded
-from troth.systems.text import TextNetwork, tensors
+from troth.systems.generators.respond import decode_systems
+from troth.systems.text import TextNetwork
 
 TURNS, ANSWER, BEAMS, ROUNDS = 4, 12, 4, 3
 LOAD = """
 import sys
-from troth.systems.generators.respond import RespondSettings, opened
-systems = opened(dict(zip("abc", sys.argv[1:])), RespondSettings())
+from troth.systems.generators.respond import RespondSettings, open_generators
+systems = open_generators(dict(zip("abc", sys.argv[1:])), RespondSettings())
 assert len({id(one.network) for one in systems.values()}) == 1
 import gc; gc.collect()
 sys.stdout.write(next(line for line in open("/proc/self/status") if line.startswith("VmRSS")).split()[1])
@@ -64,7 +65,7 @@ def generators(folder: Path) -> tuple[Path, Path, Path]:
 
 def seconds(systems: dict[str, ResponseGenerator], turns: Sequence[ResponseTurn], schema: Schema) -> float:
     start = time.perf_counter()
-    decoded(systems, turns, schema, BEAMS)
+    decode_systems(systems, turns, schema, BEAMS)
     return time.perf_counter() - start
 
 
@@ -80,7 +81,7 @@ def plain_seconds(system: ResponseGenerator, turns: Sequence[ResponseTurn], sche
     )  # fmt: skip
     layers, pairs = system.prefixes or ((), None)
     start = time.perf_counter()
-    ids, mask = tensors([list(one) for one in system.sources(turns, schema)], network.padding, left=True)
+    ids, mask = padded_tensors([list(one) for one in system.sources(turns, schema)], network.padding, left=True)
     with torch.inference_mode(), prefixed(layers, pairs):
         network.module.generate(input_ids=ids, attention_mask=mask, generation_config=config)
     return time.perf_counter() - start
@@ -128,7 +129,7 @@ def main() -> None:
     read = corpus.read(demo.path("gold"))
     turns = response_turns(read)
     mine, theirs = (TextNetwork(embedded_files(LM).folder(), length=128, answer=48) for _ in range(2))
-    examples = [example(mine, encoded(turn, read.schema, "template", {}), turn.system.gold) for turn in turns]
+    examples = [example(mine, encode_acts(turn, read.schema, "template", {}), turn.system.gold) for turn in turns]
     rows = trackers.training(GeneratorModel(mine, "ft"), GeneratorModel(theirs, "ft"), examples)
     del mine, theirs
     with tempfile.TemporaryDirectory() as folder:

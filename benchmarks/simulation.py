@@ -19,16 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth.core.table import Table
-from troth.stats import (
-    bootstrap,
-    compare,
-    correlation,
-    intervals,
-    median_and_error,
-    noninferiority,
-    quantiles,
-    ratio,
-)
+from troth.stats import bootstrap, compare, correlation, intervals, median_and_error, noninferiority, quantiles, ratio
 from troth.stats.intervals import Bounds
 from troth.stats.paired import Change, paired
 
@@ -129,7 +120,7 @@ def numbers(rng: np.random.Generator, sets: int) -> Iterator[tuple[str, ...]]:
             for count in DIALOGUES:
                 num, den, truth = draw(count, correlated)
                 samples = bootstrap(num, den, resamples=intervals.enough_resamples(count, RESAMPLES))
-                cells.append(f"{held(intervals.expanded(ratio(num, den), samples, count), truth):.3f}")
+                cells.append(f"{held(intervals.expanded_percentile(ratio(num, den), samples, count), truth):.3f}")
             yield (name, f"{correlated}", *cells)
 
 

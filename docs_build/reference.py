@@ -30,7 +30,7 @@ from troth.readers import grounded, trajectories
 from troth.readers.format import Format
 from troth.responses.metrics import METRICS as RESPONSES
 from troth.robustness.metrics import METRICS as ROBUSTNESS
-from troth.robustness.metrics import of_variants
+from troth.robustness.metrics import derive_variants
 from troth.tracking.metrics import METRICS as TRACKING
 from troth.tracking.profiles import ABOUT, CHOICES, ORDER, PROFILES, Profile
 
@@ -52,7 +52,7 @@ def pages() -> dict[str, Callable[[], str]]:
 
 
 def metrics() -> str:
-    derived = of_variants(TRACKING.load("jga"), VARIANTS)
+    derived = derive_variants(TRACKING.load("jga"), VARIANTS)
     of_jga = [derived.original, derived.average, derived.sensitivity, derived.all_wrong, derived.drop]
     return page(
         "Metrics by name",

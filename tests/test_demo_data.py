@@ -243,12 +243,7 @@ def test_figure_1() -> None:
     whole = booked | {"area": "centre", "stars": "0"}
     sight = {"area": "centre"}
     named = sight | {"sight_name": "St Bride's Chapel"}
-    gold = [
-        {"Sights_1": {}},
-        {"Stays_1": hotel},
-        {"Stays_1": whole},
-        *[{"Sights_1": sight, "Stays_1": whole}] * 3,
-    ]
+    gold = [{"Sights_1": {}}, {"Stays_1": hotel}, {"Stays_1": whole}, *[{"Sights_1": sight, "Stays_1": whole}] * 3]
     pred = [
         {"Sights_1": {}},
         {"Stays_1": hotel},

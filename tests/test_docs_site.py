@@ -19,6 +19,8 @@ from troth.agents.live.summary import METRICS as LIVE
 from troth.agents.metrics import METRICS as AGENTS
 from troth.agents.rules import RULES
 from troth.core.registry import Registry
+from troth.core.result import FINDINGS
+from troth.core.tasks import TASKS as SCORING_TASKS
 from troth.grounding.metrics import METRICS as GROUNDING
 from troth.models import catalog
 from troth.perturb.answers import KINDS as CORRUPTIONS
@@ -36,7 +38,7 @@ from troth.tracking.profiles import CHOICES, PROFILES
 METRICS: tuple[Registry[Any], ...] = (TRACKING, ROBUSTNESS, RESPONSES, GROUNDING, AGENTS, LIVE)
 PLUGGABLE: tuple[Registry[Any], ...] = (
     readers.FORMATS, grounded.FORMATS, trajectories.FORMATS, FAMILIES, ENGINES, GENERATORS, models.BACKENDS, PROFILES,
-    RULES, CORRUPTIONS, RECIPES, TRACKERS, TASKS,
+    RULES, CORRUPTIONS, RECIPES, TRACKERS, TASKS, FINDINGS, SCORING_TASKS,
 )  # fmt: skip
 SITE = pages.pages()
 SOURCES = [str(file.relative_to(pages.ROOT)) for file in sorted(pages.DOCS.rglob("*.md"))] + [

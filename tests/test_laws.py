@@ -1,5 +1,6 @@
 """Laws that every task keeps, whatever it measures: order changes nothing, a missing dialogue costs exactly its units,
-shards add up to the whole, and every rule of a recipe stands in the signature. Metrics come from the registries."""
+shards add up to the whole, every rule of a recipe stands in the signature, and
+files and memory give equal bits. Metrics come from the registries."""
 
 from __future__ import annotations
 
@@ -14,12 +15,20 @@ import polars as pl
 import pytest
 
 from tests.tracking.build import SCHEMA, dialogue
-from troth import demo
+from troth import demo, readers
+from troth.agents.corpus import ReadTrials, join
+from troth.agents.score import AgentSettings, agent, score_corpus
+from troth.core.encoding import encode_json
 from troth.core.metric import Metric
+from troth.core.records import Dialogue
 from troth.core.result import Result
 from troth.core.signature import signature
 from troth.grounding.metrics import METRICS as GROUNDING
 from troth.grounding.score import ground
+from troth.models.fake import FakeNli
+from troth.readers import grounded, trajectories
+from troth.readers import responses as response_files
+from troth.readers import tools as tool_readers
 from troth.responses.metrics import METRICS as RESPONSES
 from troth.responses.metrics import BleuRecipe, SerRecipe, SgsaccRecipe
 from troth.responses.score import nlg
@@ -279,3 +288,71 @@ def test_metrics_say_what_they_are(registry: Any) -> None:
         assert metric.better in ("higher", "lower")
     names = [metric.name for metric in metrics_of(registry)]
     assert len(set(names)) == len(names)
+
+
+# -- files and memory --------------------------------------------------------------------------------------------------
+
+HASTY, STURDY = demo.path("hasty"), demo.path("sturdy")
+TWIN = demo.path("twins/hasty-SDI.jsonl")
+
+
+def dialogues(path: str) -> list[Dialogue]:
+    return list(readers.gold(path))
+
+
+def predictions(path: str) -> list[Dialogue]:
+    return list(readers.predictions(path))
+
+
+def _dst() -> tuple[Result, Result]:
+    options: dict[str, Any] = {"profile": "sgd", "by": "service,slot", "train_schema": SCHEMA_FILE, "resamples": 20}
+    memory = {"hasty": predictions(HASTY), "sturdy": predictions(STURDY)}
+    return dst(GOLD, HASTY, STURDY, **options), dst(dialogues(GOLD), pred=memory, schema=SCHEMA_FILE, **options)
+
+
+def _checkdst() -> tuple[Result, Result]:
+    options: dict[str, Any] = {"profile": "trade", "resamples": 20, "schema": SCHEMA_FILE}
+    gold = dialogues(GOLD)
+    files = checkdst((GOLD, HASTY), {"SDI": (GOLD, TWIN)}, **options)
+    return files, checkdst((gold, predictions(HASTY)), {"SDI": (gold, predictions(TWIN))}, **options)
+
+
+def _sgdx() -> tuple[Result, Result]:
+    options: dict[str, Any] = {"schema": SCHEMA_FILE, "by": "service", "resamples": 20}
+    files = sgdx(GOLD, {"v1": HASTY, "v2": STURDY}, **options)
+    return files, sgdx(dialogues(GOLD), {"v1": predictions(HASTY), "v2": predictions(STURDY)}, **options)
+
+
+def _nlg() -> tuple[Result, Result]:
+    options: dict[str, Any] = {"schema": SCHEMA_FILE, "nli": FakeNli(), "by": "service,kind", "resamples": 20}
+    path, gold = demo.path("responses/terse.jsonl"), dialogues(GOLD)
+    speakers = {dialogue.id: [turn.speaker for turn in dialogue.turns] for dialogue in gold}
+    said = {key: response.text for key, response in response_files.read(path, speakers).items()}
+    return nlg(GOLD, path, **options), nlg(gold, responses={"terse": said}, **options)
+
+
+def _ground() -> tuple[Result, Result]:
+    options: dict[str, Any] = {"metrics": "u_f1,coverage,facts", "resamples": 20}
+    path = demo.path("documents/judged.jsonl")
+    return ground(path, **options), ground(responses={"judged": list(grounded.read(path))}, **options)
+
+
+def _agent() -> tuple[Result, Result]:
+    path, tools = demo.path("agents/hasty.jsonl"), demo.path("agents/tools.json")
+    trials = ReadTrials(list(trajectories.read(path)), "chat", "memory")
+    corpus = join({"hasty": trials}, tools=tuple(tool_readers.load(tools)))
+    return agent(path, tools=tools, by="tool", resamples=20), score_corpus(
+        corpus, AgentSettings(by="tool", resamples=20)
+    )
+
+
+@pytest.mark.parametrize("task", [_dst, _checkdst, _sgdx, _nlg, _ground, _agent])
+def test_files_and_memory_give_equal_bits(task: Callable[[], tuple[Result, Result]]) -> None:
+    files, memory = task()
+    assert encode_json(list(files.scores)) == encode_json(list(memory.scores))
+    assert files.rows().equals(memory.rows())
+    assert (files.counts, files.inputs, files.cluster) == (memory.counts, memory.inputs, memory.cluster)
+    assert [*map(str, files.notes)] == [*map(str, memory.notes)]
+    assert list(files.findings) == list(memory.findings)
+    assert list(files.explorer().dialogues) == list(memory.explorer().dialogues)
+    assert list(files.explorer().responses) == list(memory.explorer().responses)

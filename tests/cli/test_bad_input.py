@@ -291,11 +291,7 @@ def test_dialogues_by_key(troth: Troth, corpus: Corpus) -> None:
     bad(troth, corpus, f"{corpus.files['pred']}: dialogue demo_07, turn 2: expected a list, got a number")
     items["demo_07"] = items["demo_12"]
     corpus.write("pred", items)
-    bad(
-        troth,
-        corpus,
-        f"{corpus.files['pred']}: dialogue demo_12: is under the key 'demo_07' (key and id must agree)",
-    )
+    bad(troth, corpus, f"{corpus.files['pred']}: dialogue demo_12: is under the key 'demo_07' (key and id must agree)")
 
 
 # -- gold and prediction that do not fit -------------------------------------------------------------------------------

@@ -96,10 +96,7 @@ def test_the_script(fine: Troth, shell: str, monkeypatch: pytest.MonkeyPatch) ->
 def test_other_shells(troth: Troth, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHELL", "/bin/dash")
     result = troth("completion")
-    assert (result.code, result.err) == (
-        2,
-        "troth: 'dash' is not a supported shell (one of: bash, zsh, fish)\n",
-    )
+    assert (result.code, result.err) == (2, "troth: 'dash' is not a supported shell (one of: bash, zsh, fish)\n")
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

@@ -14,7 +14,7 @@ from tests.cli.test_json import commands
 from troth import cli
 from troth.cli.options import SettingsCommand, format_default
 from troth.core.options import SAME, size
-from troth.core.registry import imported
+from troth.core.registry import import_path
 from troth.serve.settings import ServeSettings
 
 # Commands whose functions have keywords in place of settings, and options that stand for others.
@@ -26,8 +26,8 @@ FUNCTIONS = {
     "agent explain": "troth.agents.explain:explain_rules",
     "agent states": "troth.agents.export:write_states",
     "convert": "troth.readers:convert",
-    "meta annotate": "troth.meta.annotate:annotate",
-    "meta agree": "troth.meta.agreement:agree",
+    "meta annotate": "troth.meta.people.annotate:annotate",
+    "meta agree": "troth.meta.people.agreement:agree",
     "generate rerank": "troth.responses.nbest:rerank_file",
     "generate templates": "troth.responses.templates:respond",
     "perturb stats": "troth.perturb.schemas.table:stats",
@@ -39,7 +39,7 @@ LATER = {"meta annotate": {"pairs"}}  # None on the command line: the size of th
 
 def values(path: str, command: click.Command) -> Iterator[tuple[str, Any, Any]]:
     """Name, default of the command line and default of Python, of every option that both have."""
-    function = inspect.signature(imported(FUNCTIONS[path])).parameters if path in FUNCTIONS else {}
+    function = inspect.signature(import_path(FUNCTIONS[path])).parameters if path in FUNCTIONS else {}
     context = click.Context(command)
     for parameter in (one for one in command.params if isinstance(one, click.Option)):
         known = function.get(parameter.name or "")

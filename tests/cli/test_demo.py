@@ -33,7 +33,7 @@ LEAN = {
 @pytest.fixture
 def lean(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a machine with troth and nothing else."""
-    monkeypatch.setattr(demo, "lacking", lambda: LEAN)
+    monkeypatch.setattr(demo, "find_missing", lambda: LEAN)
 
 
 def heads(lines: list[str]) -> list[str]:

@@ -15,9 +15,10 @@ import polars as pl
 import pytest
 
 from tests.cli.conftest import GOLD, HASTY, SCHEMA, STURDY, Corpus, Troth
+from troth.core.parts import row_schema
 from troth.core.version import __version__
 
-KEYS = ["system", "metric", "group", "value", "low", "high", "n", "signature"]
+KEYS = ["system", "metric", "group", "value", "low", "high", "n", "recipe", "version", "signature"]
 NAMES = [
     "jga", "jga_cat", "jga_noncat", "aga", "aga_cat", "aga_noncat", "aga_union", "sa",
     "slot_precision", "slot_recall", "slot_f1", "rsa",
@@ -148,6 +149,8 @@ def test_json(fine: Troth) -> None:
         "low": pytest.approx(0.34725, abs=1e-5),
         "high": pytest.approx(0.64343, abs=1e-5),
         "n": 184,
+        "recipe": {"profile": "sgd", "unit": "frame", "match": "fuzzy-indel", "norm": "none", "missing": "zero"},
+        "version": __version__,
         "signature": f"JGA|profile:sgd|unit:frame|match:fuzzy-indel|norm:none|missing:zero|n:184|v:{__version__}",
     }
     assert "hasty: 22 dialogues; " in result.err, "notes are told with JSON as well"
@@ -159,7 +162,7 @@ def test_no_value_has_a_reason(fine: Troth, corpus: Corpus) -> None:
     lacking = {score["metric"]: score for score in result.json() if score["value"] is None}
     assert lacking.keys() >= {"jga_cat", "aga_noncat", "sa", "tagging_f1"}
     for score in lacking.values():
-        assert list(score) == [*KEYS, "reason"]
+        assert list(score) == [*KEYS[:-2], "reason", *KEYS[-2:]]
         assert (score["low"], score["high"], score["n"]) == (None, None, 0)
         assert score["reason"].endswith("; give the schema")
     assert "not scored: sa: the number of slots is not known; give the schema\n" in result.err
@@ -285,11 +288,7 @@ def test_inputs(fine: Troth, tmp_path: Path) -> None:
     both = tmp_path / "packed"
     both.mkdir()
     (both / "a.json.gz").write_bytes(gzip.compress(pred.read_bytes()))
-    for sides in (
-        (str(gold), str(pred)),
-        (str(packed), HASTY, "--schema", SCHEMA),
-        (str(archive), str(both)),
-    ):
+    for sides in ((str(gold), str(pred)), (str(packed), HASTY, "--schema", SCHEMA), (str(archive), str(both))):
         assert values(fine("dst", *sides, "--json")) == expected
     assert values(fine("dst", GOLD, "-", "--json", stdin=pred.read_bytes())) == expected
     read = fine("dst", "-", HASTY, "--schema", SCHEMA, "--json", stdin=gold.read_bytes())
@@ -329,7 +328,8 @@ def test_run(fine: Troth, tmp_path: Path) -> None:
     assert [path.name for path in out.parent.iterdir()] == ["first"]
     assert fine("table", str(out), "--to", "json").out == result.out
     rows = pl.read_parquet(out / "rows.parquet")
-    assert rows.columns == ["system", "metric", "dialogue", "turn", "service", "num", "den"]
+    assert rows.schema == row_schema()
+    assert all(rows[name].null_count() == rows.height for name in ("id", "source", "label"))
     sums = {
         (system, metric): (math.fsum(part["num"]), math.fsum(part["den"]))
         for (system, metric), part in rows.group_by("system", "metric")

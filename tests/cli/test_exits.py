@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from troth import cli
-from troth.core.errors import EndNow, UserError
+from troth.core.errors import ImmediateExit, UserError
 from troth.storage import runs
 
 from .conftest import GOLD, HASTY, STURDY, Troth
@@ -171,7 +171,7 @@ def test_what_is_left_to_a_guard_ends_the_process_at_once(
         raise Ended(code)
 
     def interrupted(**_: object) -> None:
-        raise EndNow
+        raise ImmediateExit
 
     monkeypatch.setattr(cli.app, "main", interrupted)
     monkeypatch.setattr(os, "_exit", leave)

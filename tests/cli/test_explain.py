@@ -101,7 +101,7 @@ def test_frames_outside_gold(fine: Troth, corpus: Corpus) -> None:
             "before": None,
             "after": 0.0,
             "slots": [{"slot": "Sights_1.area", "gold": [], "pred": ["north"]}],
-        },
+        }
     ]
     assert (scope["units_after"], scope["raised"], scope["lowered"]) == (scope["units_before"] + 1, 0, 0)
 

@@ -129,11 +129,7 @@ def test_what_is_drawn_does_not_move_the_intervals(troth: Troth, model: str, tmp
     made = troth("generate", "ground", str(data), "--model", model, "--out", out, "--seed", "4", *options, *COMMON)
     found, usual, moved = (
         [(one["low"], one["high"]) for one in json.loads(text) if one["group"] == "all"]
-        for text in (
-            made.out,
-            troth("ground", out, *options).out,
-            troth("ground", out, *options, "--seed", "4").out,
-        )
+        for text in (made.out, troth("ground", out, *options).out, troth("ground", out, *options, "--seed", "4").out)
     )
     assert found == usual
     assert found != moved  # or nothing was tested

@@ -63,7 +63,7 @@ def test_the_table(fine: Troth, data: str) -> None:
 def test_json(fine: Troth, data: str) -> None:
     (first, *_) = fine("ground", data, "--metrics", "u_f1", "--json").json()
     keys = {"system", "metric", "group", "value", "low", "high", "n", "signature", "scale", "interval_note"}
-    assert set(first) == keys
+    assert set(first) == keys | {"recipe", "version"}
     assert first["interval_note"] == "only 2 of 4 documents are below 100%"
     assert (first["system"], first["metric"], first["group"], first["value"], first["n"]) == (
         "data",

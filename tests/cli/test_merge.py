@@ -5,11 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import msgspec
-
 import troth as package
 from tests.cli.conftest import Troth
 from tests.report.test_merge import cut, score
+from troth.core.encoding import decode_json
 from troth.report.merge import merge
 
 
@@ -20,7 +19,7 @@ def test_runs_are_merged(troth: Troth, tmp_path: Path) -> None:
         one.save(run)
     done = troth("merge", *runs, "--json", "--out", str(tmp_path / "all"))
     assert done.code == 0
-    assert msgspec.json.decode(done.out, type=list[package.Score]) == list(merge(*results).scores)
+    assert decode_json(done.out.encode(), list[package.Score]) == list(merge(*results).scores)
     assert package.open(tmp_path / "all")["jga"] == merge(*results)["jga"]
     twice = troth("merge", runs[0], runs[0])
     assert twice.code == 2

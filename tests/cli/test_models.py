@@ -147,10 +147,7 @@ def test_backends_are_listed(fine: Troth) -> None:
     assert list(fine("ls", "backends", "--json").json()["backends"]) == list(models.forms())
 
 
-@pytest.mark.parametrize(
-    ("given", "cache"),
-    [((), ""), (("--cache", "x.sqlite"), "x.sqlite"), (("--no-cache",), None)],
-)
+@pytest.mark.parametrize(("given", "cache"), [((), ""), (("--cache", "x.sqlite"), "x.sqlite"), (("--no-cache",), None)])
 def test_the_options_of_other_commands(given: tuple[str, ...], cache: str | None) -> None:
     assert probe.main([*given], standalone_mode=False) == ("embedded", "embedded", cache)
 

@@ -137,10 +137,7 @@ def test_sgdx(fine: Troth, tmp_path: Path) -> None:
             ("sgdx", GOLD, f"v1={HASTY}", f"v2={HASTY}", "--chart", "x.gif"),
             "x.gif: a chart cannot be written under this",
         ),
-        (
-            ("sgdx", GOLD, f"v1={HASTY}", f"v2={HASTY}", "--from", GOLD),
-            "no variant is called 'v1'",
-        ),
+        (("sgdx", GOLD, f"v1={HASTY}", f"v2={HASTY}", "--from", GOLD), "no variant is called 'v1'"),
         (("sgdx", GOLD, f"v1={HASTY}", f"v2={HASTY}", "--metrics", "jag"), "no metric is called 'jag'"),
         (
             ("sgdx", GOLD, f"v1={HASTY}", f"v2={HASTY}", "--profile", "sdg"),

@@ -372,7 +372,7 @@ def test_systems_of_one_name(fine: Troth, runs: tuple[str, str], tmp_path: Path)
 def test_a_folder_that_is_no_run(troth: Troth, runs: tuple[str, str], tmp_path: Path) -> None:
     told(troth("table", GOLD), f"{GOLD}: not a run: no run.json in it (make one with troth dst … --out RUN)")
     shutil.copytree(runs[0], tmp_path / "copy")
-    (tmp_path / "copy" / "run.json").write_text('{"scores": []}')
+    (tmp_path / "copy" / "run.json").write_text('{"scores": [], "layout": 2}')
     told(troth("table", str(tmp_path / "copy")), "run.json: not a run: ")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from troth.core.errors import UserError, cut, near
+from troth.core.errors import UserError, suggest_name, truncate
 from troth.core.progress import note
 
 HUGE = "x" * 10_000_000
@@ -22,8 +22,8 @@ def test_a_line_is_short_enough_to_read() -> None:
 def test_short_ones_stay_as_they_are() -> None:
     line = str(UserError("w" * 1000, file="f" * 4000, dialogue="d" * 200, hint="h" * 1000))
     assert "…" not in line
-    assert cut("abcdefgh", 8) == "abcdefgh"
-    assert cut("abcdefghi", 8) == "abcdef … hi"
+    assert truncate("abcdefgh", 8) == "abcdefgh"
+    assert truncate("abcdefghi", 8) == "abcdef … hi"
 
 
 def test_long_names_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,9 +34,9 @@ def test_long_names_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
         return []
 
     monkeypatch.setattr("difflib.get_close_matches", record)
-    assert near(HUGE, [HUGE + "y", "x"]) is None
+    assert suggest_name(HUGE, [HUGE + "y", "x"]) is None
     assert not compared
-    assert near("x" * 10, ["y"]) is None
+    assert suggest_name("x" * 10, ["y"]) is None
     assert compared == ["x" * 10]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from troth.core.names import labelled, named, tallied
+from troth.core.names import format_counts, name_paths, split_name_path
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from troth.core.names import labelled, named, tallied
     ],
 )
 def test_named(item: str, expected: tuple[str, str]) -> None:
-    assert named(item) == expected
+    assert split_name_path(item) == expected
 
 
 def test_a_path_that_exists_as_written_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,8 +29,8 @@ def test_a_path_that_exists_as_written_is_a_path(tmp_path: Path, monkeypatch: py
     place = Path("lr=0.1/pred.json")
     place.parent.mkdir()
     place.touch()
-    assert named(str(place)) == ("", "lr=0.1/pred.json")
-    assert labelled([str(place), "mine=lr=0.1/pred.json"], "prediction") == [
+    assert split_name_path(str(place)) == ("", "lr=0.1/pred.json")
+    assert name_paths([str(place), "mine=lr=0.1/pred.json"], "prediction") == [
         ("pred", "lr=0.1/pred.json"),
         ("mine", "lr=0.1/pred.json"),
     ]
@@ -38,4 +38,4 @@ def test_a_path_that_exists_as_written_is_a_path(tmp_path: Path, monkeypatch: py
 
 def test_counts_of_one_are_in_the_singular() -> None:
     counts = {"dialogues": 1, "missing_turns": 1, "acts true only in context": 1, "trials": 2, "empty_responses": 0}
-    assert tallied(counts) == ["1 dialogue", "1 missing turn", "1 act true only in context", "2 trials"]
+    assert format_counts(counts) == ["1 dialogue", "1 missing turn", "1 act true only in context", "2 trials"]

@@ -24,7 +24,7 @@ import ray
 
 import troth
 from troth import demo
-from troth.core.errors import EndNow, UserError
+from troth.core.errors import ImmediateExit, UserError
 from troth.engine import cluster as engine_cluster
 from troth.engine import guard, parallel_map, parts, using
 from troth.grounding import spread
@@ -239,7 +239,7 @@ def test_who_goes_on_waits_for_ray_to_stop(monkeypatch: pytest.MonkeyPatch, ends
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "shutdown", lambda: stopped.append(True))
     monkeypatch.setattr(engine_cluster, "_init", lambda *_: None)
-    expected = EndNow if ends else KeyboardInterrupt
+    expected = ImmediateExit if ends else KeyboardInterrupt
     with pytest.raises(expected) as caught, engine_cluster._connect(2, None, ends=ends):
         raise KeyboardInterrupt
     assert stopped == ([] if ends else [True])

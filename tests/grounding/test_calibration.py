@@ -87,7 +87,7 @@ def test_fit() -> None:
     made = fitted()
     assert (made.low, made.high, made.threshold, made.f1, made.n, made.positive) == (-2.0, 2.0, 0.75, 1.0, 4, 2)
     scores = np.array([-9.0, -2.0, 0.99, 1.0, 9.0])
-    assert made.normalised(scores).tolist() == pytest.approx([-1.75, 0, 0.7475, 0.75, 2.75])
+    assert made.normalise(scores).tolist() == pytest.approx([-1.75, 0, 0.7475, 0.75, 2.75])
     assert made.faithful(scores).tolist() == [False, False, False, True, True]
     assert made.probability(scores).tolist() == pytest.approx([0, 0, 0.99, 1, 1])
 
@@ -137,11 +137,11 @@ def test_bounds_that_would_divide_by_zero(tmp_path: Path) -> None:
 
 def test_only_the_same_recipe_is_judged() -> None:
     made = Calibration((), (fitted(),))
-    assert made.matching({"m": "M|x:1", "other": "OTHER"}) == {"m": fitted()}
+    assert made.match_recipes({"m": "M|x:1", "other": "OTHER"}) == {"m": fitted()}
     with pytest.raises(UserError, match=r"calibrated as M\|x:1 and is scored as M\|x:2"):
-        made.matching({"m": "M|x:2"})
+        made.match_recipes({"m": "M|x:2"})
     with pytest.raises(UserError, match="none of these metrics"):
-        made.matching({"other": "OTHER"})
+        made.match_recipes({"other": "OTHER"})
 
 
 # -- fitted for the unfaithful -----------------------------------------------------------------------------------------

@@ -88,10 +88,7 @@ def test_undecided_passes_and_is_told(pytester: pytest.Pytester, runs: tuple[str
         ("gate({0!r}, {1!r}, metric='jgo', margin=0.005)", "troth: 'hasty' has no metric 'jgo' (did you mean 'jga'?)"),
         ("gate({0!r}, {1!r}, metric='jga', margin=-0.01)", "troth: the gate's margin must be 0 or more, not -0.01 *"),
         ("at_least({0!r}, 'jgo', 0.01)", "troth: *: no score 'jgo' for group 'all' of 'hasty' (did you mean 'jga'?)"),
-        (
-            "at_least({0!r}, 'jga', 0.01, group='x')",
-            "troth: *: no score 'jga' for group 'x' of 'hasty' (groups: *",
-        ),
+        ("at_least({0!r}, 'jga', 0.01, group='x')", "troth: *: no score 'jga' for group 'x' of 'hasty' (groups: *"),
         ("at_least({0!r}, 'jga', 0.01, system='x')", "troth: *: there is no system 'x' (systems: hasty)"),
         ("at_least('nowhere', 'jga', 0.01)", "troth: nowhere: not a run: *"),
         ("at_least({0!r}, 'jga', float('nan'))", "troth: a bound must be a finite number *"),

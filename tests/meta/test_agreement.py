@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from troth import stats
 from troth.core.errors import UserError
 from troth.core.result import Result
-from troth.core.table import harmless
+from troth.core.table import escape_formula
 from troth.meta.people.agreement import agree
 from troth.meta.people.annotate import SheetKey, SheetRow, describe_act, draw, mark_pairs, sheet_cells, sheet_rows
 from troth.meta.people.raters import RatedItem, kappa
@@ -137,7 +137,7 @@ def test_the_sheet_does_not_tell_the_verdict() -> None:
     ],
 )
 def test_no_cell_is_a_formula(cell: str) -> None:
-    assert harmless(cell) == "'" + cell
+    assert escape_formula(cell) == "'" + cell
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_no_cell_is_a_formula(cell: str) -> None:
     ],
 )
 def test_control_characters_are_shown(cell: str, shown: str) -> None:
-    assert harmless(cell) == shown
+    assert escape_formula(cell) == shown
 
 
 ONE = next(iter(key().pairs.values()))
@@ -162,7 +162,7 @@ ONE = next(iter(key().pairs.values()))
 def test_texts_come_back_from_thecsv_sheet(text: str) -> None:
     text = text.encode("utf-8", "replace").decode()
     one = msgspec.structs.replace(ONE, utterance=text)
-    assert rows(csv_sheet({"p1": one}))[0]["utterance"] == harmless(text)
+    assert rows(csv_sheet({"p1": one}))[0]["utterance"] == escape_formula(text)
 
 
 def test_every_cell_is_in_quotes() -> None:

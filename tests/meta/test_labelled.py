@@ -24,7 +24,7 @@ def labelled(rows: list[tuple[float, int, int]]) -> Labelled:
 def test_weights_are_repetitions(rows: list[tuple[float, int, int]], seed: int, shift: float, scale: float) -> None:
     data = labelled([(shift + scale * score, label, unit) for score, label, unit in rows])
     (times,) = stats.draws(5, resamples=6, seed=seed)
-    for row, found in zip(times, data.drawn(times), strict=True):
+    for row, found in zip(times, data.measure_resamples(times), strict=True):
         repeated = data.take(np.repeat(np.arange(len(data)), row[data.units].astype(int)))
         expected = repeated.measures() if len(repeated) else [None] * len(RANKING)
         for wanted, value in zip(expected, found.tolist(), strict=True):

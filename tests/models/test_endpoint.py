@@ -23,7 +23,7 @@ from troth import models
 from troth.core.errors import UserError
 from troth.core.records import Grounded
 from troth.grounding.pmi import NO_NUMBER, measure
-from troth.models import Continuation, Request, client, endpoint
+from troth.models import Continuation, Request, client
 from troth.models.endpoint import EndpointLm, find_spans
 from troth.models.fake import FakeLm
 
@@ -405,7 +405,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again(server: Server) -> None:
 
 
 def test_an_answer_that_is_too_large(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint, "MAX_BYTES", 20)
+    monkeypatch.setattr("troth.models.client.MAX_BYTES", 20)
     with pytest.raises(UserError, match="more than 20 bytes"):
         lm(server).generate(["a"])
 

@@ -190,5 +190,5 @@ def hub(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
 def test_what_to_install(nli_at: Path, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model: Any = HfNli(source(str(nli_at)))
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(UserError, match=rf"need {package}.*troth\[neural\]"):
+    with pytest.raises(UserError, match=rf"{package} is not installed.*troth\[neural\]"):
         model.probabilities([("a", "b")])

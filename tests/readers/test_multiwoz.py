@@ -38,11 +38,7 @@ def test_real(shared: Path) -> None:
     assert [d.services for d in (first, middle, last)] == [("taxi",), ("hotel",), ("attraction", "train")]
     assert first.turns[2].text == "I want to leave after 17:15 ."
     assert state(first.turns[2]) == {
-        "taxi": {
-            "leaveat": ("17:15",),
-            "destination": ("pizza hut fenditton",),
-            "departure": ("saint johns college",),
-        }
+        "taxi": {"leaveat": ("17:15",), "destination": ("pizza hut fenditton",), "departure": ("saint johns college",)}
     }
     assert state(middle.turns[-2])["hotel"]["area"] == ("dontcare",)
     assert state(last.turns[-2])["train"]["book people"] == ("3",)

@@ -59,17 +59,17 @@ def test_scores_are_those_of_the_whole_and_no_side_runs_ahead(tmp_path: Path, mo
         most = max(most, len(self.golds) + len(self.preds))
 
     monkeypatch.setattr(Join, "add_gold", watched)
-    in_parts = troth.dst(gold, pred, resamples=0)
+    in_parts = troth.dst(gold, pred, resamples=1)
     assert 0 < most < 30
     monkeypatch.setattr(source, "PART_SIZE", 10**9)
-    whole = troth.dst(gold, pred, resamples=0)
+    whole = troth.dst(gold, pred, resamples=1)
     assert [(s.metric, s.value) for s in in_parts.scores] == [(s.metric, s.value) for s in whole.scores]
     assert most == 60
 
 
 def test_predictions_in_another_order_are_still_found(tmp_path: Path) -> None:
     gold, pred = written(tmp_path / "gold.jsonl", rows()), written(tmp_path / "pred.jsonl", rows()[::-1])
-    assert troth.dst(gold, pred, resamples=0)["jga"].value == 1
+    assert troth.dst(gold, pred, resamples=1)["jga"].value == 1
 
 
 def test_an_error_names_the_line_of_the_file(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_dialogue_whose_turns_lie_far_apart_is_an_error(tmp_path: Path) -> Non
     lines = [line for turn in range(3) for line in rows() if line["turn"] == turn]
     path = written(tmp_path / "gold.jsonl", lines)
     with pytest.raises(UserError, match="dialogue d0: turn 0 is missing"):
-        troth.dst(path, path, resamples=0)
+        troth.dst(path, path, resamples=1)
 
 
 def test_one_dialogue_longer_than_a_part_stays_whole(tmp_path: Path) -> None:
@@ -124,12 +124,12 @@ def test_a_part_without_predictions_is_not_taken_for_one(tmp_path: Path) -> None
     """Where some lines of a file have predictions, a dialogue without is a missing prediction, in any part."""
     lines = [line | ({"pred": line["state"]} if number < 90 else {}) for number, line in enumerate(rows())]
     path = written(tmp_path / "both.jsonl", lines)
-    assert troth.dst(path, resamples=0)["jga"].value == 0.5
+    assert troth.dst(path, resamples=1)["jga"].value == 0.5
     gold = written(tmp_path / "gold.jsonl", rows())
-    assert troth.dst(gold, path, resamples=0)["jga"].value == 0.5
+    assert troth.dst(gold, path, resamples=1)["jga"].value == 0.5
     late = written(tmp_path / "late.jsonl", lines[::-1])
     with pytest.raises(UserError, match="the first prediction is after line"):
-        troth.dst(gold, late, resamples=0)
+        troth.dst(gold, late, resamples=1)
 
 
 def test_other_formats_are_read_whole(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_stray_prediction_does_not_make_gold_wait(tmp_path: Path, monkeypatch:
         waiting.append(len(self.golds))
 
     monkeypatch.setattr(Join, "add_gold", watched)
-    troth.dst(gold, pred, resamples=0, common=True)
+    troth.dst(gold, pred, resamples=1, common=True)
     assert max(waiting) < 30
 
 

@@ -289,7 +289,7 @@ def reseal(run: str | Path) -> Path:
     file = Path(run) / "run.json"
     digests = {name: sha256(Path(run) / name) for name in (stored.ROWS, explorer.NAME) if (Path(run) / name).is_file()}
     record = msgspec.structs.replace(decode_json(file.read_bytes(), stored.Run), sha256=digests)
-    record = msgspec.structs.replace(record, seal=stored._seal(record))
+    record = msgspec.structs.replace(record, seal=stored.compute_seal(encode_json(record)))
     file.write_bytes(msgspec.json.format(encode_json(record), indent=1) + b"\n")
     return Path(run)
 

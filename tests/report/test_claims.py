@@ -293,11 +293,7 @@ def test_with_a_calibration_its_verdict_tells(tmp_path: Path) -> None:
         judged(3, label=0, faithful=True),
         judged(4, label=1, faithful=True),
     )
-    assert shown == [
-        ("r01", "least faithful"),
-        ("r02", "least faithful"),
-        ("r03", "scored high, not supported"),
-    ]
+    assert shown == [("r01", "least faithful"), ("r02", "least faithful"), ("r03", "scored high, not supported")]
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_several_systems_of_one_result(results: tuple[Result, Result]) -> None:
     assert compare(both) == compare(*results)
     with pytest.raises(UserError, match="a gate takes two systems, and these runs hold 3"):
         gate(both, results[0], metric="jga", margin=0.01)
-    with pytest.raises(UserError, match="two systems or more"):
+    with pytest.raises(UserError, match="at least two systems are needed"):
         compare(results[0])
 
 

@@ -93,7 +93,7 @@ def test_a_pipe_is_not_read(troth: Troth, runs: dict[str, str], tmp_path: Path) 
         result = troth("report", runs["dst"], "--out", str(pipe))
     finally:
         os.close(handle)
-    assert (result.code, result.err) == (2, f"troth: {pipe}: is no file (choose another name)\n")
+    assert (result.code, result.err) == (2, f"troth: {pipe}: is not a file (choose another name)\n")
 
 
 def test_little_is_read_of_what_is_there(runs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from tests.report.make import result
 from troth.core.groups import ALL, Group
 from troth.core.metric import Metric
 from troth.core.score import Score
-from troth.core.table import of_scores
+from troth.core.table import score_tables
 from troth.report.compare import compare, gate
 from troth.stats.contests import unbeaten
 
@@ -44,7 +44,7 @@ def test_the_least_error_is_best_in_a_table() -> None:
         for metric, (better, *both) in values.items()
         for system, value in zip("ab", both, strict=True)
     ]
-    (table,) = of_scores(scores, best=unbeaten(scores))
+    (table,) = score_tables(scores, best=unbeaten(scores))
     best = {table.rows[row][0]: table.columns[column] for row, column in table.best}
     assert best == {"jga": "b", "ser": "a", "service_f1": "b"}
 
@@ -56,8 +56,8 @@ def test_metrics_that_are_no_trackers_are_all_shown() -> None:
         return Score("a", metric, Group("kind", "x"), 0.5, 0.4, 0.6, 9, {})
 
     others = ["bleu", "ser", "sgsacc", "sgsacc_plain", "sgsacc_gated"]
-    (table,) = of_scores([score(metric) for metric in others], headline=["jga", "aga"])
+    (table,) = score_tables([score(metric) for metric in others], headline=["jga", "aga"])
     assert table.columns == ("kind", "n", *others)
     assert table.rows == (("x", "9", *["50.00 (40.00 … 60.00)"] * 5),)
-    (table,) = of_scores([score(metric) for metric in [*others, "jga"]], headline=["jga", "aga"])
+    (table,) = score_tables([score(metric) for metric in [*others, "jga"]], headline=["jga", "aga"])
     assert table.columns == ("kind", "n", "jga")

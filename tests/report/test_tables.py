@@ -11,7 +11,7 @@ import pytest
 from troth.core.groups import ALL
 from troth.core.metric import Scale
 from troth.core.score import Score
-from troth.core.table import Table, figure, number, one_line, signed
+from troth.core.table import Table, figure, format_difference, number, one_line
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_numbers() -> None:
     assert [number(0.37014, scale) for scale in get_args(Scale)] == ["37.01", "37.01", "0.370", "0.3701"]
     assert [number(-0.00001, scale) for scale in get_args(Scale)] == ["0.00", "0.00", "0.000", "0.0000"]
     assert [number(None, scale) for scale in get_args(Scale)] == ["–", "–", "–", "–"]
-    assert [signed(0.37014, scale) for scale in get_args(Scale)] == ["+37.01", "+37.01", "+0.370", "+0.3701"]
+    assert [format_difference(0.37014, scale) for scale in get_args(Scale)] == ["+37.01", "+37.01", "+0.370", "+0.3701"]
     score = Score("s", "m", ALL, -3.2, -4.0, -3.0, 5, {}, scale="number")
     assert figure(score) == "-3.200 (-4.000 … -3.000)"
     assert figure(score, intervals=False) == "-3.200"

@@ -19,10 +19,7 @@ RULES = {
         A("OFFER", "place_name", ("Queens", "Kings")),
         ("Name of the hotel are Queens and Kings", "place name are Queens and Kings"),
     ),
-    "three values": (
-        A("OFFER", "phone", ("1", "2", "3")),
-        ("phone are 1, 2 and 3",),
-    ),
+    "three values": (A("OFFER", "phone", ("1", "2", "3")), ("phone are 1, 2 and 3",)),
     "categorical, not boolean": (A("CONFIRM", "area", ("North",)), ("Part of the town is North", "area is North")),
     "boolean, true, with neither has nor is": (
         A("INFORM", "kids_friendly", ("True",)),
@@ -66,10 +63,7 @@ RULES = {
         ("Request Part of the town", "Request area"),
     ),
     "goodbye": (A("GOODBYE"), ("Have a good day.", "Bye bye.", "See you.")),
-    "more": (
-        A("REQ_MORE"),
-        ("What else do you need?", "What else can I help you with?", "Is there anything else?"),
-    ),
+    "more": (A("REQ_MORE"), ("What else do you need?", "What else can I help you with?", "Is there anything else?")),
     # Ours, which the signature says.
     "count": (A("INFORM_COUNT", "count", ("3",)), ("The number of results found is 3", "count is 3")),
     "intent": (

@@ -172,7 +172,7 @@ def test_order_of_candidates_and_acts_does_not_matter(texts: list[str], seed: in
 def test_recipe() -> None:
     def text(**changes: Any) -> str:
         options: dict[str, Any] = {"gated": False, "augment": "never"} | changes
-        return recipe_text(RerankRecipe.of(FakeNli(), **options))
+        return recipe_text(RerankRecipe.for_model(FakeNli(), **options))
 
     assert text() == "rule:any|refs:b+4|augment:never|ties:likelihood+entailment|nli:fake-nli@1"
     assert text(gated=True, augment="retry").startswith("rule:any+present|refs:b+4|augment:retry|")

@@ -86,8 +86,7 @@ PARTLY = {("a", 1): GOLD["a", 1], ("a", 3): GOLD["a", 3]}
 
 
 @pytest.mark.parametrize(
-    ("missing", "turns", "wrong", "counts"),
-    [("part", 3, 1, (3, 1)), ("zero", 5, 3, (3, 3)), ("skip", 2, 0, (3, 0))],
+    ("missing", "turns", "wrong", "counts"), [("part", 3, 1, (3, 1)), ("zero", 5, 3, (3, 3)), ("skip", 2, 0, (3, 0))]
 )
 def test_missing_responses(
     gold: str, tmp_path: Path, missing: str, turns: int, wrong: int, counts: tuple[int, int]

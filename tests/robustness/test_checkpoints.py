@@ -14,14 +14,14 @@ from troth.core.metric import Metric
 from troth.core.result import Result
 from troth.core.score import Score
 from troth.robustness.checkpoints import medians, pick
-from troth.robustness.metrics import CJGA, CJGA_ALL, COREF_JGA, JGA, NOHF, under
+from troth.robustness.metrics import CJGA, CJGA_ALL, COREF_JGA, JGA, NOHF, on_set
 
 DECLARED = {metric.name: metric for metric in (JGA, CJGA, CJGA_ALL, COREF_JGA, NOHF)}
 
 
 def metric(name: str) -> Metric:
     base, _, variant = name.partition(":")
-    return under(DECLARED[base], variant)
+    return on_set(DECLARED[base], variant)
 
 
 def run(system: str = "s", **values: float) -> Result:

@@ -48,7 +48,7 @@ def test_a_number_has_the_expanded_percentile() -> None:
     found = score(NUMBER, values)
     num, den = np.array([sum(values[name]) for name in sorted(values)]), np.full(40, 4.0)
     samples = bootstrap(num, den, resamples=intervals.enough_resamples(40, 200))
-    (expected,) = intervals.expanded(ratio(num, den), samples, 40)
+    (expected,) = intervals.expanded_percentile(ratio(num, den), samples, 40)
     assert (found.low, found.high) == (expected.low, expected.high)
     assert score(NUMBER, values, Resampling(200, 1)) != found
 

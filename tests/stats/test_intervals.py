@@ -111,10 +111,7 @@ def test_a_mean_below_a_known_top_is_a_share_of_it() -> None:
 
 def test_shares_side_by_side() -> None:
     num, den = np.array([[1.0, 0], [2, 3], [0, 1]]), np.array([[2.0, 0], [2, 3], [1, 4]])
-    assert intervals.share(num, den) == [
-        *intervals.share(num[:, 0], den[:, 0]),
-        *intervals.share(num[:, 1], den[:, 1]),
-    ]
+    assert intervals.share(num, den) == [*intervals.share(num[:, 0], den[:, 0]), *intervals.share(num[:, 1], den[:, 1])]
     before = num.copy()
     intervals.share(num, den)
     np.testing.assert_array_equal(num, before)
@@ -139,15 +136,15 @@ def test_the_tail_of_an_expanded_percentile(count: int) -> None:
 
 def test_expanded_percentile() -> None:
     samples = np.arange(10_001.0)
-    (found,) = intervals.expanded(5000, samples, 20)
+    (found,) = intervals.expanded_percentile(5000, samples, 20)
     tail = intervals.expanded_tail(20)
     assert ends(found) == pytest.approx((10_000 * tail, 10_000 * (1 - tail)))
-    two = intervals.expanded(
+    two = intervals.expanded_percentile(
         [5000, 5000], np.column_stack([samples, np.where(samples % 2, samples, np.nan)]), [20, 100]
     )
     assert two[0] == found
     assert ends(two[1])[0] > ends(found)[0]
-    (held,) = intervals.expanded(-7, samples, 20)  # the value itself is always in its interval
+    (held,) = intervals.expanded_percentile(-7, samples, 20)  # the value itself is always in its interval
     assert held.low == -7
 
 
@@ -155,7 +152,7 @@ def test_expanded_percentile() -> None:
 def test_few_dialogues_have_students_t(values: list[float]) -> None:
     count, mean = len(values), float(np.mean(values))
     drawn = bootstrap(values, np.ones(count), resamples=50_000)
-    (found,) = intervals.expanded(mean, drawn, count)
+    (found,) = intervals.expanded_percentile(mean, drawn, count)
     low, high = scipy.stats.t.interval(0.95, count - 1, loc=mean, scale=scipy.stats.sem(values))
     assert ends(found) == pytest.approx((low, high), rel=0.02)
     assert intervals.enough_resamples(4, 1000) == 1000
@@ -163,8 +160,8 @@ def test_few_dialogues_have_students_t(values: list[float]) -> None:
 
 def test_many_dialogues_have_percentiles_alone() -> None:
     drawn = np.r_[np.zeros(9999), 1000.0]  # one wild resample moves a standard error, and no percentile
-    assert ends(intervals.expanded(0, drawn, 10)[0]) == (0, 0)
-    assert ends(intervals.expanded(0, drawn, 9)[0])[1] > 10
+    assert ends(intervals.expanded_percentile(0, drawn, 10)[0]) == (0, 0)
+    assert ends(intervals.expanded_percentile(0, drawn, 9)[0])[1] > 10
 
 
 @pytest.mark.parametrize(
@@ -178,21 +175,21 @@ def test_many_dialogues_have_percentiles_alone() -> None:
     ],
 )
 def test_no_expanded_percentile(value: float, samples: list[float], count: int, reason: str) -> None:
-    (found,) = intervals.expanded(value, samples, count)
+    (found,) = intervals.expanded_percentile(value, samples, count)
     assert found[:2] == NONE
     assert reason in (found.reason or "")
 
 
 def test_expanded_misuse() -> None:
     with pytest.raises(ValueError, match="each column"):
-        intervals.expanded([1, 2], np.zeros((5, 3)), 4)
+        intervals.expanded_percentile([1, 2], np.zeros((5, 3)), 4)
 
 
 @pytest.mark.parametrize("confidence", [0, 1, -0.5, math.nan])
 def test_confidence_out_of_range(confidence: float) -> None:
     for call in (
         lambda: intervals.share([1, 2], [2, 2], confidence=confidence),
-        lambda: intervals.expanded(1, [1.0, 2.0], 9, confidence=confidence),
+        lambda: intervals.expanded_percentile(1, [1.0, 2.0], 9, confidence=confidence),
         lambda: intervals.auroc([1, 2], [0, 1], [0, 1], confidence=confidence),
         lambda: median_and_error([1, 2], confidence=confidence),
     ):

@@ -110,7 +110,7 @@ def test_sets_and_wordings_are_kept(tmp_path: Path) -> None:
     sets = explorer.read(Path(perturbed(tmp_path / "user")) / explorer.NAME)
     assert {one.set for one in sets.dialogues} == {"", "SDI"}
     wordings = explorer.read(Path(varied(tmp_path / "schema")) / explorer.NAME)
-    assert {track.system for one in wordings.dialogues for track in one.tracks} == {
+    assert {f"{track.system}:{track.wording}" for one in wordings.dialogues for track in one.tracks} == {
         "tracker:v1", "tracker:v2", "tracker:v3", "tracker:orig",
     }  # fmt: skip
 

@@ -12,7 +12,7 @@ import troth
 from troth import demo
 from troth.core.errors import UserError
 from troth.models import catalog
-from troth.systems import box
+from troth.systems import tracker as trackers
 from troth.systems.tracker import open_tracker
 from troth.tracking.check import check
 
@@ -55,12 +55,12 @@ def test_small_and_as_released() -> None:
     folder = catalog.TRACKERS.folder
     assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) <= 35_000_000
     assert catalog.fault(catalog.TRACKERS) is None
-    assert {box.plain().name, box.robust().name} == set(TRACKERS)
+    assert {trackers.find_plain().name, trackers.find_robust().name} == set(TRACKERS)
 
 
 def test_cannot_be_trained_further(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="an exported tracker cannot be trained further"):
-        troth.train_tracker(demo.path("live"), tmp_path / "out", model=box.plain())
+        troth.train_tracker(demo.path("live"), tmp_path / "out", model=trackers.find_plain())
 
 
 def test_says_how_it_was_made() -> None:

@@ -68,7 +68,7 @@ def test_a_list_of_ids(corpus: TrackerCorpus, tmp_path: Path) -> None:
 
 def test_dialogues_come_under_every_wording(corpus: TrackerCorpus) -> None:
     few = corpus.first(2)
-    both = few.augmented("corrupt", seed=1)
+    both = few.augment("corrupt", seed=1)
     plain, turns = list(few.turns()), list(both.turns())
     assert len(turns) == 6 * len(plain)
     renamed = [turn for turn in turns if turn.services[0].name not in corpus.schema]
@@ -77,9 +77,9 @@ def test_dialogues_come_under_every_wording(corpus: TrackerCorpus) -> None:
         slots = {slot.name for service in turn.services for slot in service.slots}
         assert {slot for state in turn.gold.values() for slot in state.slot_values} <= slots
     with pytest.raises(UserError, match="needs the schemas"):
-        few.augmented("oracle")
+        few.augment("oracle")
     with pytest.raises(UserError, match="cannot come from 'shout'"):
-        few.augmented("shout")
+        few.augment("shout")
 
 
 def test_a_schema_is_inferred_where_there_is_none(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_schema_is_inferred_where_there_is_none(tmp_path: Path) -> None:
 def test_oracle_takes_the_published_schemas(shared: Path) -> None:
     dev = shared / "data/sgd/dev"
     corpus = TrackerCorpus.read(str(dev / "dialogues_001.json")).first(1)
-    oracle = corpus.augmented("oracle", schemas=shared / "data/sgd/sgd_x")
+    oracle = corpus.augment("oracle", schemas=shared / "data/sgd/sgd_x")
     names = {service.name for turn in oracle.turns() for service in turn.services}
     assert len(names) == 6 * len(corpus.dialogues[0].services)
 

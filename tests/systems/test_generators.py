@@ -15,6 +15,7 @@ import troth
 from troth import demo, readers
 from troth.core.errors import UserError
 from troth.core.records import Act, Dialogue, Frame, Service, SlotSchema, Turn
+from troth.models.batches import padded_tensors
 from troth.readers import source
 from troth.responses import corpus, nbest, sgsacc
 from troth.responses.sgsacc import ActVerdict
@@ -23,12 +24,12 @@ from troth.systems.generators.card import GeneratorCard
 from troth.systems.generators.decode import Prefixed
 from troth.systems.generators.decode import nbest as search
 from troth.systems.generators.difference import WeightDifference
-from troth.systems.generators.encodings import encoded, generic, response_turns
+from troth.systems.generators.encodings import encode_acts, generic, response_turns
 from troth.systems.generators.model import GeneratorModel, fingerprint, open_generator
 from troth.systems.generators.respond import respond
 from troth.systems.generators.train import train_response
 from troth.systems.runs import curve
-from troth.systems.text import TextNetwork, tensors
+from troth.systems.text import TextNetwork
 from troth.systems.training import FitSettings
 
 FIT = {"steps": 4, "batch": 4, "evaluate_every": 2, "rate": 1e-3, "save_every": 1}
@@ -115,7 +116,7 @@ def test_the_search_is_that_of_transformers(family: str, beams: int, tiny: Calla
         one.data += 0.3 * torch.randn_like(one)
     texts = ["The hotel name is Lantern Rooms.", "What is the city?", "It has laundry service. The rating is 4. Bye."]
     sources = [network.source(text, "") for text in texts]
-    ids, mask = tensors([list(one) for one in sources], network.padding, left=network.decoder)
+    ids, mask = padded_tensors([list(one) for one in sources], network.padding, left=network.decoder)
     config = GenerationConfig(
         max_new_tokens=6, do_sample=False, num_beams=beams, num_return_sequences=beams, pad_token_id=network.padding,
         eos_token_id=network.end, return_dict_in_generate=True, output_scores=True,
@@ -229,10 +230,10 @@ def test_inputs(data: Path) -> None:
     turn = next(turn for turn in response_turns(read) if any(due.act.act == "OFFER" for due in turn.system.acts))
     act, service = next(due for due in turn.system.acts if due.act.act == "OFFER")
     slot = next(one for one in service.slots if one.name == act.slot)
-    naive = encoded(turn, read.schema, "naive", {})
+    naive = encode_acts(turn, read.schema, "naive", {})
     assert f"offer ( {act.slot} = {act.values[0]} )" in naive
-    assert slot.description.rstrip(".") in encoded(turn, read.schema, "schema", {})
-    bare, filled = (encoded(turn, read.schema, "template", known) for known in ({}, {service.name: {
+    assert slot.description.rstrip(".") in encode_acts(turn, read.schema, "schema", {})
+    bare, filled = (encode_acts(turn, read.schema, "template", known) for known in ({}, {service.name: {
         f"OFFER!!{act.slot}!!@": "How about @?"}}))  # fmt: skip
     assert f"How about {act.values[0]}?" in filled
     assert f"How about {act.values[0]}?" not in bare

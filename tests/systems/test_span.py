@@ -19,8 +19,8 @@ from troth.systems.data import TrackerCorpus, turns_of
 from troth.systems.span import SpanModel, SpanRecipe
 from troth.systems.span.batches import Floats, Ints
 from troth.systems.span.decode import INTENT, OFFERED, OFFERS, REQUESTED, SCORES, VALUE, Answers, update
-from troth.systems.span.examples import IGNORED, Status, TurnFeatures, annotated
-from troth.systems.span.exported import packed, unpacked
+from troth.systems.span.examples import IGNORED, Status, TurnFeatures, label_turn
+from troth.systems.span.exported import pack_words, unpack_words
 from troth.systems.span.memory import Memory, ServiceMemory, spoken
 from troth.systems.tracker import Tracker, TrackerCard, describe, open_tracker
 from troth.systems.train import train_tracker
@@ -70,7 +70,7 @@ def test_what_is_taught_rebuilds_the_states(model: SpanModel) -> None:
         memory: Memory = {}
         for turn, services in model.examples(turns_of(dialogue, corpus.schema, complete=False)):
             layouts = {service.name: model.layout(service) for service in services}
-            example = annotated(turn, layouts, model.tokens)
+            example = label_turn(turn, layouts, model.tokens)
             for name in layouts:
                 memory.setdefault(name, ServiceMemory())
             states = update(memory, turn, example, perfect(example))
@@ -137,14 +137,14 @@ def test_an_exported_tracker_says_the_same(tiny: Callable[[str], Path], tmp_path
 
 
 def _rounded(model: SpanModel) -> torch.Tensor:
-    return torch.from_numpy(unpacked(*packed(model.encoder.embeddings.word_embeddings.weight.numpy())))
+    return torch.from_numpy(unpack_words(*pack_words(model.encoder.embeddings.word_embeddings.weight.numpy())))
 
 
 def test_word_vectors_in_four_bits() -> None:
     words = np.random.default_rng(0).normal(size=(50, 64)).astype(np.float32)
-    table, scales = packed(words)
+    table, scales = pack_words(words)
     assert table.nbytes + scales.nbytes < words.nbytes / 6
-    restored = unpacked(table, scales)
+    restored = unpack_words(table, scales)
     assert np.abs(restored - words).max() <= np.abs(words).max() / 7 / 2 * 1.01
-    again, _ = packed(restored)
+    again, _ = pack_words(restored)
     assert np.array_equal(again, table)

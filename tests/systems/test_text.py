@@ -19,7 +19,7 @@ PROMPTS = ["a hotel in leeds", "two seats", "the train to london leaves at nine"
 def test_answers_are_those_of_generate(tiny: Callable[[str], Path], family: str, answer: int) -> None:
     network = text.TextNetwork(tiny(family), length=48, answer=answer)
     rows = [list(network.source(one, " state:")) for one in PROMPTS]
-    ids, mask = text.tensors(rows, network.padding, left=True)
+    ids, mask = text.padded_tensors(rows, network.padding, left=True)
     plain = transformers.GenerationConfig(
         max_new_tokens=answer, do_sample=False, num_beams=1, pad_token_id=network.padding
     )

@@ -14,8 +14,7 @@ import pytest
 import torch
 
 from troth.core.errors import UserError
-from troth.systems.trainable import Trainable
-from troth.systems.training import FitSettings, Fitting, InterruptedTraining, fit, plan
+from troth.systems.training import FitSettings, Fitting, InterruptedTraining, Trainable, fit, plan
 
 SETTINGS = FitSettings(seed=1, epochs=3, batch=4, rate=0.05, evaluate_every=4, save_every=3)
 

@@ -17,9 +17,9 @@ from troth.tracking.consistency import (
     COREFERENCE,
     CheckdstRecipe,
     UserTurns,
-    conditional,
-    coreferent,
-    hallucination,
+    conditional_parts,
+    coreference_parts,
+    hallucination_parts,
     over_all_pairs,
 )
 
@@ -56,7 +56,7 @@ def parts(right: list[int]) -> Parts:
 @given(st.lists(st.tuples(st.sampled_from([0, 1]), st.sampled_from([0, 1])), min_size=1, max_size=40))
 def test_lemma_1(pairs: list[tuple[int, int]]) -> None:
     right, twin = (parts(list(side)) for side in zip(*pairs, strict=True))
-    both = conditional(right, twin)
+    both = conditional_parts(right, twin)
     before, after = right.num.mean(), twin.num.mean()
     if both.den.sum():
         assert both.num.sum() / both.den.sum() <= 1 - abs(before - after) / max(before, after) + 1e-12
@@ -71,7 +71,7 @@ def test_lemma_1(pairs: list[tuple[int, int]]) -> None:
 )
 def test_conditional(right: list[int], twin: list[int], both: int, either: int) -> None:
     one, other = parts(right), parts(twin)
-    found = conditional(one, other)
+    found = conditional_parts(one, other)
     assert [found.num.sum(), found.den.sum()] == [both, either]
     found = over_all_pairs(one, other)
     assert [found.num.sum(), found.den.sum()] == [both, len(right)]
@@ -100,7 +100,7 @@ def test_hallucination(text: str, values: dict[str, str], default: tuple[int, in
     for rule, expected in (("default", default), ("code", code)):
         gathered = UserTurns(CheckdstRecipe(nohf=rule))
         gathered.add(*turns(text, values))
-        found = hallucination(gathered)
+        found = hallucination_parts(gathered)
         assert (found.num.tolist(), found.den.tolist()) == ([expected[0]], [expected[1]]), rule
 
 
@@ -109,10 +109,10 @@ def test_what_was_said_before_counts_and_a_files_own_context_wins() -> None:
     pred = Dialogue("d", tuple(Turn("USER", frames=(Frame("hotel", state({"name": "birch"})),)) for _ in range(2)))
     gathered = UserTurns(CheckdstRecipe())
     gathered.add(gold, pred)
-    assert hallucination(gathered).num.tolist() == [0, 1]
+    assert hallucination_parts(gathered).num.tolist() == [0, 1]
     gathered = UserTurns(CheckdstRecipe())
     gathered.add(*turns("book it", {"name": "elm"}, context="<user> the elm <system> yes <user> book it"))
-    assert hallucination(gathered).num.tolist() == [1]
+    assert hallucination_parts(gathered).num.tolist() == [1]
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_a_reference_holds_for_the_turns_after_it() -> None:
         gathered.add(gold, None)
     assert [turn.coref for turn in by_pattern.turns] == [False, True, True]
     assert [turn.coref for turn in by_annotation.turns] == [None, None, None]
-    assert coreferent(parts([1, 1, 0]), by_pattern).units.turn.tolist() == [1, 2]
-    assert len(coreferent(parts([1, 1, 0]), by_annotation).units) == 0
+    assert coreference_parts(parts([1, 1, 0]), by_pattern).units.turn.tolist() == [1, 2]
+    assert len(coreference_parts(parts([1, 1, 0]), by_annotation).units) == 0
 
 
 def test_merged_turns_equal_the_whole() -> None:

@@ -98,8 +98,7 @@ def test_an_empty_turn_counts_as_right_where_turns_are_units() -> None:
 
 @pytest.mark.parametrize("profile", [SGD, TRADE], ids=lambda profile: profile.name)
 @pytest.mark.parametrize(
-    ("pred", "missing"),
-    [(None, 2), ([None, {"Stays_1": {"name": "Alder"}}], 1), ([{"Stays_1": {}}, None], 1)],
+    ("pred", "missing"), [(None, 2), ([None, {"Stays_1": {"name": "Alder"}}], 1), ([{"Stays_1": {}}, None], 1)]
 )
 def test_missing_predictions_score_zero_or_are_skipped(profile: object, pred: States | None, missing: int) -> None:
     assert isinstance(profile, type(SGD))

@@ -17,7 +17,7 @@ from transformers import AutoModel
 import troth
 from training.tracker.export import export
 from troth.models import hub
-from troth.systems.span.exported import packed, unpacked
+from troth.systems.span.exported import pack_words, unpack_words
 from troth.systems.span.tracking import TOKENIZER
 
 FIT = {"steps": 2000, "batch": 32, "rate": 5e-4, "bfloat16": True, "evaluate_every": 1000, "save_every": 250}
@@ -30,7 +30,7 @@ def encoder(out: Path) -> None:
     model = AutoModel.from_pretrained(source, use_safetensors=True)
     words = model.embeddings.word_embeddings.weight
     with torch.no_grad():
-        words.copy_(torch.from_numpy(unpacked(*packed(words.numpy()))))
+        words.copy_(torch.from_numpy(unpack_words(*pack_words(words.numpy()))))
     model.save_pretrained(out)
     shutil.copyfile(source / TOKENIZER, out / TOKENIZER)
 

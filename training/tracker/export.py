@@ -25,8 +25,8 @@ from troth.readers.plain import encode_indented
 from troth.systems.recipe import recipe_of
 from troth.systems.span import SpanModel
 from troth.systems.span.decode import Answers
-from troth.systems.span.exported import LOWER, MODEL, SCALES, SENTENCE, UPPER, WORDS, packed
-from troth.systems.span.network import bert_layer, pooled
+from troth.systems.span.exported import LOWER, MODEL, SCALES, SENTENCE, UPPER, WORDS, pack_words
+from troth.systems.span.network import bert_layer, mean_pool
 from troth.systems.span.tracking import TOKENIZER
 from troth.systems.tracker import CARD, TrackerCard, describe
 
@@ -54,7 +54,7 @@ class Sentence(torch.nn.Module):  # type: ignore[misc]
     def forward(self, states: Any, mask: Any) -> Any:
         for layer in self.layers:
             states = bert_layer(layer, states, mask)
-        return pooled(states, mask)
+        return mean_pool(states, mask)
 
 
 class Upper(torch.nn.Module):  # type: ignore[misc]
@@ -107,7 +107,7 @@ def _opened(folder: Path) -> SpanModel:
 
 def _shared(model: SpanModel, out: Path) -> None:
     words = model.encoder.embeddings.word_embeddings.weight.numpy()
-    table, scales = packed(words)
+    table, scales = pack_words(words)
     np.save(out / WORDS, table)
     np.save(out / SCALES, scales)
     shutil.copyfile(model.folder / TOKENIZER, out / TOKENIZER)

@@ -21,7 +21,7 @@ from troth.agents.states import PROFILE, FoldedStates, NearestPairs, fold, pair_
 from troth.agents.support import Detail, find_details
 from troth.agents.tools import Toolbox, has_failed
 from troth.core.parts import NONE, Parts, Units
-from troth.core.trajectories import Numbered, Trajectory, Usage
+from troth.core.trajectories import LocatedCall, Trajectory, Usage
 from troth.tracking.dialogues import DialogueRecorder
 from troth.tracking.frames import Frames
 from troth.tracking.scorer import Scorer
@@ -32,7 +32,7 @@ SOLVED = 1.0 - 1e-6  # as τ-bench has it: a reward of 1, up to rounding
 class CallFacts(NamedTuple):
     """What is found about one call by itself."""
 
-    numbered: Numbered
+    numbered: LocatedCall
     writes: bool
     failed: bool
     forbidden: str | None  # why the tools' definitions forbid it

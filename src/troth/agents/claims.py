@@ -20,7 +20,7 @@ import msgspec
 
 from troth.agents.sources import word_forms
 from troth.agents.tools import Toolbox, has_failed, tool_words
-from troth.core.trajectories import Numbered, Trajectory
+from troth.core.trajectories import LocatedCall, Trajectory
 
 # Participles by family, and the words of tools' names that stand for it.
 FAMILIES: dict[str, tuple[str, str]] = {
@@ -128,7 +128,7 @@ def _families(tool: str) -> frozenset[str]:
     return frozenset(family for family, (_, verbs) in FAMILIES.items() if names & set(verbs.split()))
 
 
-def _find_call(trial: Trajectory, calls: list[Numbered], ids: set[str]) -> int | None:
+def _find_call(trial: Trajectory, calls: list[LocatedCall], ids: set[str]) -> int | None:
     """The message with the last call that backs a claim. If the claim names ids, the call must have one of them."""
     for call in reversed(calls):
         if not ids:

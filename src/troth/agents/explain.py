@@ -16,7 +16,7 @@ from troth.agents.corpus import AgentCorpus, gold_files, load
 from troth.agents.matching import match_calls
 from troth.agents.rules import ABOUT, ORDER, MatchingRule, find_rule
 from troth.core.errors import UserError
-from troth.core.names import Path, labelled, path_of
+from troth.core.names import Path, name_paths, path_of
 from troth.readers import trajectories
 
 
@@ -61,7 +61,7 @@ def explain_rules(
     >>> [(step.choice, len(step.flips)) for step in steps]
     [('values', 0), ('order', 0), ('failed', 0), ('calls', 1), ('outputs', 0)]
     """
-    files = labelled([transcripts], "file")
+    files = name_paths([transcripts], "file")
     corpus = load(files, gold_files(gold), None if tools is None else path_of(tools), format)
     if not corpus.has_gold:
         raise UserError("no gold calls are known", file=files[0][1], hint="give gold")

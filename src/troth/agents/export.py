@@ -9,7 +9,7 @@ from troth.agents.analysis import AgentAnalysis, AnalysisRules, analyse
 from troth.agents.corpus import gold_files, load
 from troth.agents.rules import MatchingRule, find_rule
 from troth.core.errors import UserError
-from troth.core.names import Path, labelled, path_of
+from troth.core.names import Path, name_paths, path_of
 from troth.core.records import Pair
 from troth.readers import trajectories
 
@@ -36,7 +36,7 @@ def write_states(
     >>> troth.dst(out, profile="trade", metrics="jga")["jga"].n
     14
     """
-    (name, path) = labelled([transcripts], "file")[0]
+    (name, path) = name_paths([transcripts], "file")[0]
     corpus = load([(name, path)], gold_files(gold), None if tools is None else path_of(tools), format)
     if not corpus.has_gold:
         raise UserError("no gold calls are known", file=path, hint="give gold")

@@ -14,7 +14,7 @@ import msgspec
 from troth.agents import bfcl
 from troth.agents.rules import MatchingRule
 from troth.agents.tools import Toolbox, has_failed
-from troth.core.trajectories import Call, Expected, Numbered, Tool, Trajectory
+from troth.core.trajectories import Call, Expected, LocatedCall, Tool, Trajectory
 
 MISSING = object()
 
@@ -22,7 +22,7 @@ MISSING = object()
 class MatchedCalls(NamedTuple):
     """The calls and gold calls that count under a rule, which of them belong together, and the verdict."""
 
-    calls: list[Numbered]
+    calls: list[LocatedCall]
     gold: list[Expected]
     pairs: dict[int, int]  # gold call to call, by their places in the two lists
     error: str | None  # why the whole is wrong; None: it is right
@@ -139,7 +139,7 @@ def _is_equal(value: Any, gold: Any, printed: bool, nested: bool) -> bool:
     return bool(value == gold)
 
 
-def _is_counted(trajectory: Trajectory, numbered: Numbered, rule: MatchingRule, toolbox: Toolbox) -> bool:
+def _is_counted(trajectory: Trajectory, numbered: LocatedCall, rule: MatchingRule, toolbox: Toolbox) -> bool:
     if rule.calls == "writing" and not toolbox.writes(numbered.call.tool):
         return False
     return rule.failed == "counted" or not has_failed(trajectory, numbered)
@@ -147,7 +147,7 @@ def _is_counted(trajectory: Trajectory, numbered: Numbered, rule: MatchingRule, 
 
 def _verdict(
     trajectory: Trajectory,
-    calls: Sequence[Numbered],
+    calls: Sequence[LocatedCall],
     gold: Sequence[Expected],
     pairs: dict[int, int],
     rule: MatchingRule,
@@ -164,11 +164,7 @@ def _verdict(
 
 
 def _bfcl_error(
-    calls: Sequence[Numbered],
-    gold: Sequence[Expected],
-    pairs: dict[int, int],
-    rule: MatchingRule,
-    toolbox: Toolbox,
+    calls: Sequence[LocatedCall], gold: Sequence[Expected], pairs: dict[int, int], rule: MatchingRule, toolbox: Toolbox
 ) -> str | None:
     """The error type as the public checker of BFCL names it, which depends on how many calls and tools there are."""
     if len(gold) > 1:

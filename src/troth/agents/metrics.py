@@ -17,7 +17,7 @@ import msgspec
 from troth.agents.analysis import AgentAnalysis, CallFacts, TrialAnalysis
 from troth.core.errors import UserError
 from troth.core.metric import Metric
-from troth.core.names import listed
+from troth.core.names import parse_names
 from troth.core.parts import Parts
 from troth.core.registry import Registry
 from troth.core.trajectories import Usage
@@ -279,9 +279,7 @@ _METRICS = (
 )  # fmt: skip
 
 METRICS: Registry[Metric] = Registry(
-    "metric of assistants",
-    "troth.agent_metrics",
-    {one.name: one for one in (*map(pass_hat, range(1, 5)), *_METRICS)},
+    "metric of assistants", "troth.agent_metrics", {one.name: one for one in (*map(pass_hat, range(1, 5)), *_METRICS)}
 )
 
 
@@ -294,7 +292,7 @@ def metric(name: str) -> Metric:
 def select_metrics(names: str | Iterable[str] | None, trials: int) -> list[Metric]:
     """The metrics of these names; without names all of them, with pass^1 up to the number of trials per task."""
     if names is not None:
-        wanted = [metric(name) for name in listed(names)]
+        wanted = [metric(name) for name in parse_names(names)]
         if not wanted:
             raise UserError("no metric is named", hint="for example call_f1 or pass^1")
         return wanted

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from troth.agents.sources import Sources, find_mentions
-from troth.core.trajectories import Numbered, Tool
+from troth.core.trajectories import LocatedCall, Tool
 from troth.text.facts import normalize_number
 
 SOURCES = ("tools", "user", "system")
@@ -60,14 +60,14 @@ def is_checked(leaf: Leaf) -> bool:
     return bool(abs(leaf.value) >= SMALLEST)
 
 
-def find_unsourced(numbered: Numbered, seen: Sources, tool: Tool | None) -> Iterator[Unsourced]:
+def find_unsourced(numbered: LocatedCall, seen: Sources, tool: Tool | None) -> Iterator[Unsourced]:
     """The values of a call that nobody said and no result held before it."""
     for leaf in leaves(numbered.call.arguments, None if tool is None else tool.parameters):
         if is_checked(leaf) and not has_source(leaf.value, seen, numbered.message):
             yield Unsourced(leaf.argument, str(leaf.value))
 
 
-def count_checked(numbered: Numbered, tool: Tool | None) -> int:
+def count_checked(numbered: LocatedCall, tool: Tool | None) -> int:
     """How many values of a call are checked."""
     return sum(is_checked(leaf) for leaf in leaves(numbered.call.arguments, None if tool is None else tool.parameters))
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from troth.core.errors import UserError, near
-from troth.core.options import one_of
+from troth.core.errors import UserError, suggest_name
+from troth.core.options import check_choice
 from troth.core.registry import Registry
 
 
@@ -48,9 +48,9 @@ class MatchingRule:
         """The same rule with some choices changed."""
         for name, value in choices.items():
             if name not in CHOICES:
-                hint = near(name, CHOICES) or "choices: " + ", ".join(CHOICES)
+                hint = suggest_name(name, CHOICES) or "choices: " + ", ".join(CHOICES)
                 raise UserError(f"'{name}' is not a choice of a matching rule", hint=hint)
-            one_of(name, value, CHOICES[name])
+            check_choice(name, value, CHOICES[name])
         return replace(self, **choices)
 
 

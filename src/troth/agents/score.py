@@ -19,8 +19,8 @@ from troth.core.digest import digest
 from troth.core.errors import UserError
 from troth.core.groups import Group, parse_groups
 from troth.core.metric import Metric
-from troth.core.names import Path, labelled, listed, path_of
-from troth.core.options import keywords, one_of, option, resamples_option, resolve, run_folder, seed_option
+from troth.core.names import Path, name_paths, parse_names, path_of
+from troth.core.options import check_choice, keywords, option, resamples_option, resolve, run_folder, seed_option
 from troth.core.result import Finding, Note, Result
 from troth.core.tasks import Task
 from troth.readers import trajectories
@@ -86,9 +86,9 @@ def agent(*transcripts: Path, **options: Any) -> Result:
     if not transcripts:
         raise UserError("no transcript is named", hint="for example results.json, or name=results.json")
     out = None if settings.out is None else check_out(settings.out)
-    files = labelled(transcripts, "file")
+    files = name_paths(transcripts, "file")
     tools = None if settings.tools is None else path_of(settings.tools)
-    writing = None if settings.writing is None else listed(settings.writing)
+    writing = None if settings.writing is None else parse_names(settings.writing)
     corpus = load(files, gold_files(settings.gold), tools, settings.format, writing)
     result = score_corpus(corpus, settings, [path_of(path) for path in transcripts])
     return result.save_if(out)
@@ -120,8 +120,8 @@ def _rules(settings: AgentSettings, corpus: AgentCorpus) -> AnalysisRules:
     by = find_rule(settings.rule if settings.rule is not None else declared[0] or "exact")
     rewards = all(trial.reward is not None for system in corpus.systems for trial in system.trials)
     solved = settings.solved or ("reward" if rewards else "match")
-    context = tuple(one_of("context", kind, CONTEXT) for kind in listed(_commas(settings.context)))
-    return AnalysisRules(by, one_of("solved", solved, ("reward", "match")), context or CONTEXT)
+    context = tuple(check_choice("context", kind, CONTEXT) for kind in parse_names(_commas(settings.context)))
+    return AnalysisRules(by, check_choice("solved", solved, ("reward", "match")), context or CONTEXT)
 
 
 def _commas(names: str | Iterable[str]) -> str | Iterable[str]:
@@ -270,11 +270,11 @@ def _inputs(corpus: AgentCorpus) -> dict[str, str]:
 
 def _arguments(transcripts: Sequence[str], settings: AgentSettings, rules: AnalysisRules) -> dict[str, Any]:
     """The arguments that reproduce the run."""
-    writing = None if settings.writing is None else listed(settings.writing)
+    writing = None if settings.writing is None else parse_names(settings.writing)
     tools = None if settings.tools is None else path_of(settings.tools)
     return {
         "transcripts": list(transcripts), "gold": gold_files(settings.gold), "tools": tools,
         "rule": rules.rule.name, "solved": rules.solved, "context": list(rules.context), "writing": writing,
-        "by": listed(settings.by),
+        "by": parse_names(settings.by),
         "format": settings.format, "resamples": settings.resamples, "seed": settings.seed,
     }  # fmt: skip

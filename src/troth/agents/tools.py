@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from troth.core.trajectories import Message, Numbered, Tool, Trajectory
+from troth.core.trajectories import LocatedCall, Message, Tool, Trajectory
 from troth.text.identifiers import split_identifier
 
 # First words of names of tools that only look something up. What begins otherwise is taken to change something.
@@ -50,7 +50,7 @@ class Toolbox:
         return not (parts and parts[0] in READING) and not handoff
 
 
-def has_failed(trajectory: Trajectory, call: Numbered) -> bool:
+def has_failed(trajectory: Trajectory, call: LocatedCall) -> bool:
     """Whether a call's result says that it failed. A call without a recorded result has not."""
     return call.result is not None and is_error(trajectory.messages[call.result])
 

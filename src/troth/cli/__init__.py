@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from troth.cli import streams
-from troth.core.errors import EndNow, GoneError, UserError, near
+from troth.core.errors import ImmediateExit, OutputClosedError, UserError, suggest_name
 from troth.core.extras import install_command
-from troth.core.registry import imported
+from troth.core.registry import import_path
 from troth.core.version import __version__
 
 SECTIONS = {  # of `troth --help`
@@ -85,7 +85,7 @@ class LazyGroup(click.Group):
         return list(self.paths)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
-        command: click.Command | None = imported(self.paths[name]) if name in self.paths else None
+        command: click.Command | None = import_path(self.paths[name]) if name in self.paths else None
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -104,7 +104,9 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
         if name not in self.paths and not name.startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(f"no command is called '{name}'. {near(name, self.paths) or ''}".strip(), ctx)
+            raise click.UsageError(
+                f"no command is called '{name}'. {suggest_name(name, self.paths) or ''}".strip(), ctx
+            )
         return super().resolve_command(ctx, args)
 
 
@@ -146,13 +148,13 @@ def main() -> None:
     except click.ClickException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", "troth")
         code = _fail(str(UserError(error.format_message(), hint=f"see {command} --help")))
-    except EndNow:
+    except ImmediateExit:
         _fail("interrupted")
         streams.finish()
         os._exit(130)
     except (KeyboardInterrupt, click.Abort):
         code = _fail("interrupted", 130)
-    except GoneError:  # the reader of our output has closed it (`| head`): no error
+    except OutputClosedError:  # the reader of our output has closed it (`| head`): no error
         code = 141
     except ModuleNotFoundError as error:
         code = _report_missing(error)

@@ -8,7 +8,7 @@ import click
 
 from troth.cli import LazyGroup, options, show
 from troth.core import table as tables
-from troth.core.names import counted, tallied
+from troth.core.names import format_count, format_counts
 
 AGENT = {
     "score": "troth.cli.agent:score",
@@ -50,7 +50,7 @@ def score(transcripts: tuple[str, ...], examples: int, json: bool, **settings: A
         if len(lines) > examples:
             show.note(f"… {len(lines)} {title} in all")
     for system, counts in result.counts.items():
-        show.note(f"{system}: {', '.join(tallied(counts))}")
+        show.note(f"{system}: {', '.join(format_counts(counts))}")
     recipes = (score.identity.partition("|")[2] for score in result.scores if score.value is not None)
     for recipe in dict.fromkeys(recipes):
         if recipe:
@@ -120,4 +120,4 @@ def states(transcripts: str, out: str, json: bool, **settings: Any) -> None:
     count = write_states(transcripts, out, **settings)
     if json:
         show.json({"out": out, "trials": count})
-    show.note(f"written: {out} ({counted(count, 'trial')})")
+    show.note(f"written: {out} ({format_count(count, 'trial')})")

@@ -39,7 +39,7 @@ def run(agent: str, tasks: str, json: bool, **settings: Any) -> None:
         show.json({"scores": result.scores, "findings": result.findings, "counts": result.counts, "notes": notes})
         return
     whole = [score for score in result.scores if score.group == "all"]
-    layout = [*tables.of_scores(whole), *_finding_tables(result.findings)]
+    layout = [*tables.score_tables(whole), *_finding_tables(result.findings)]
     show.result(result, json_form=False, out=f"{settings['out']}/{RESULT}", layout=layout)
 
 

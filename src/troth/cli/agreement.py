@@ -10,7 +10,7 @@ import msgspec
 
 from troth.cli import options, show
 from troth.core import table as tables
-from troth.core.names import counted
+from troth.core.names import format_count
 
 if TYPE_CHECKING:
     from troth.core.result import Result
@@ -82,10 +82,10 @@ def _write_dialogues(
 def _write_responses(
     sources: tuple[str, ...], out: str, size: int, _: Any, settings: dict[str, Any]
 ) -> Mapping[str, Any]:
-    from troth.core.names import listed
+    from troth.core.names import parse_names
     from troth.meta.people.ratings import annotate_responses
 
-    systems = listed(settings["system"] or "")
+    systems = parse_names(settings["system"] or "")
     key = annotate_responses(*sources, out=out, contexts=size, seed=settings["seed"], systems=systems)
     return {"responses": len(key.items), "items": len(key.items) // 2, "systems": list(key.systems)}
 
@@ -121,7 +121,7 @@ def agree(
     if study == "sgsacc" and not json:
         _show_examples(result.findings[:examples])
     ((annotators, items), *_) = [tuple(counts.items())[:2] for counts in result.counts.values()]
-    who = f"{counted(annotators[1], 'annotator')}, {items[1]} {items[0]}"
+    who = f"{format_count(annotators[1], 'annotator')}, {items[1]} {items[0]}"
     if key is None:
         about = "the metric" if study == "sgsacc" else "metrics" if study == "fga" else "the systems"
         show.note(f"{who}; --key adds what the answers mean for {about}")
@@ -143,9 +143,9 @@ def _layout(result: Result, study: str) -> list[tables.Table]:
     if study == "pmi-decode" and result.findings:
         lines = []
         for test in result.findings:
-            low, high = (tables.signed(end, "share") for end in (test.low, test.high))
+            low, high = (tables.format_difference(end, "share") for end in (test.low, test.high))
             span = "–" if test.low is None else f"{low} … {high}"
-            difference = tables.signed(test.difference, "share")
+            difference = tables.format_difference(test.difference, "share")
             lines.append((test.metric, f"{test.system} − {test.base}", difference, span, f"{test.p_holm:.4f}"))
         layout.append(
             tables.Table(("metric", "systems", "difference", "95% interval", "p (Holm)"), tuple(lines), labels=2)

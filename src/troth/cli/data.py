@@ -9,7 +9,7 @@ import click
 
 from troth.cli import options, show
 from troth.core import table as tables
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 
 
 @click.command(no_args_is_help=True)
@@ -74,7 +74,7 @@ def ls(what: tuple[str, ...], json: bool) -> None:
     """
     kind = " ".join(what)  # a shell makes two words of "response metrics"
     if what and kind not in KINDS:
-        raise UserError(f"'{kind}' is not listed", hint=near(kind, KINDS) or "one of: " + ", ".join(KINDS))
+        raise UserError(f"'{kind}' is not listed", hint=suggest_name(kind, KINDS) or "one of: " + ", ".join(KINDS))
     listing = {name: options.describe_members(KINDS[name]) for name in ([kind] if what else KINDS)}
     if json:
         show.json(listing)

@@ -10,7 +10,7 @@ import click
 from troth.cli import options, show
 from troth.cli.ground import MODELS
 from troth.core.errors import UserError
-from troth.core.names import counted
+from troth.core.names import format_count
 from troth.core.table import Table, figure
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def fit(
     files = []
     for file in calibration.data:
         labels = "" if file.labelled in (None, file.rows) else f", {file.labelled} with a label"
-        files.append(f"{file.file} ({counted(file.rows, 'row')}{labels})")
+        files.append(f"{file.file} ({format_count(file.rows, 'row')}{labels})")
     show.note(f"written: {out}, from {', '.join(files)}")
     if curves is not None:
         show.note(f"written: {curves}")

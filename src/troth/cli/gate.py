@@ -93,7 +93,7 @@ def _test_margin(
     if json:
         show.json(outcome)
         return outcome.verdict
-    difference, scale = tables.signed(outcome.difference, outcome.scale), outcome.scale
+    difference, scale = tables.format_difference(outcome.difference, outcome.scale), outcome.scale
     change = f"{metric} {difference} ({tables.bounds(outcome.low, outcome.high, scale)})"
     show.text(f"{outcome.verdict}: {change} over {outcome.dialogues} {over}, margin {margin:g}")
     if outcome.verdict == "undecided":

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from troth.cli import generate_ground, generate_respond, options, show
-from troth.core.names import counted
+from troth.core.names import format_count
 
 SHOWN = 10  # missing templates to name
 TEMPLATES = click.option(
@@ -58,11 +58,11 @@ def rerank(
     if json:
         show.json(summary)
     show.note(
-        f"{counted(summary.turns, 'turn')}: {summary.changed} changed against the likeliest, "
+        f"{format_count(summary.turns, 'turn')}: {summary.changed} changed against the likeliest, "
         f"{summary.faithful} true to all acts"
     )
     if summary.without_acts:
-        show.note(f"no acts, so the likeliest was taken: {counted(summary.without_acts, 'turn')}")
+        show.note(f"no acts, so the likeliest was taken: {format_count(summary.without_acts, 'turn')}")
     for line in (*summary.notes, summary.signature, f"written: {out}"):
         show.note(line)
 
@@ -83,16 +83,16 @@ def templates(gold: str, folder: str, out: str, format: str | None, json: bool) 
     summary = respond(gold, folder, out, format=format)
     if json:
         show.json(summary)
-    show.note(f"{counted(summary.responses, 'response')} to {counted(summary.acts, 'act')}")
+    show.note(f"{format_count(summary.responses, 'response')} to {format_count(summary.acts, 'act')}")
     if summary.lacking:
         acts = sum(template.acts for template in summary.lacking)
-        show.note(f"no template for {counted(acts, 'act')}: {counted(summary.partial, 'incomplete response')}, "
-                  f"{counted(summary.silent, 'turn')} without a response")  # fmt: skip
+        lost = f"{format_count(summary.partial, 'incomplete response')}, {format_count(summary.silent, 'turn')} without"
+        show.note(f"no template for {format_count(acts, 'act')}: {lost} a response")
         for template in summary.lacking[:SHOWN]:
             hint = f" ({template.hint})" if template.hint else ""
             show.note(f"  {template.acts} × {template.service}: {template.key}{hint}")
         if len(summary.lacking) > SHOWN:
             show.note(f"  … and {len(summary.lacking) - SHOWN} more; --json lists them")
     if summary.without_acts:
-        show.note(f"no acts, so no response: {counted(summary.without_acts, 'system turn')}")
+        show.note(f"no acts, so no response: {format_count(summary.without_acts, 'system turn')}")
     show.note(f"written: {out}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from troth.cli import options, show
-from troth.core.names import counted, listed
+from troth.core.names import format_count, parse_names
 from troth.core.score import Score
 from troth.core.table import Table, number
 
@@ -50,13 +50,13 @@ def ground(
         show.result(score(out, metrics=names, models=opened), json_form=json)
     elif json:
         show.json(generation)
-    show.note(f"{counted(generation.responses, 'response')} of {counted(generation.tokens, 'token')} in all")
+    show.note(f"{format_count(generation.responses, 'response')} of {format_count(generation.tokens, 'token')} in all")
     for line in (*generation.notes, generation.signature, f"written: {out}"):
         show.note(line)
 
 
 def _metric_names(metrics: Any) -> list[str]:
-    names = listed(metrics)
+    names = parse_names(metrics)
     return [] if names == [NONE] else names
 
 

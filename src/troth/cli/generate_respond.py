@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from troth.cli import options, show
-from troth.core.names import counted
+from troth.core.names import format_count
 
 
 @options.command("troth.systems.generators.respond:RespondSettings")
@@ -31,7 +31,7 @@ def respond(model: str, data: str, more: tuple[str, ...], out: str, json: bool, 
     weights = (
         "" if len(summary.systems) == 1 else f"; {len(summary.systems)} generators, {summary.models} sets of weights"
     )
-    show.note(f"{counted(summary.turns, 'response')}{rate}{weights}")
+    show.note(f"{format_count(summary.turns, 'response')}{rate}{weights}")
     if summary.changed is not None:
         show.note(f"{summary.changed} changed against the likeliest, {summary.faithful} true to all acts")
     for line in (*summary.notes, *([summary.signature] if summary.signature else []), f"written: {out}"):

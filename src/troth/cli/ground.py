@@ -9,7 +9,7 @@ import click
 
 from troth.cli import options, show
 from troth.core.errors import UserError
-from troth.core.names import counted
+from troth.core.names import format_count
 
 if TYPE_CHECKING:
     from troth.core.result import Result
@@ -73,8 +73,8 @@ def ground(
     if words is not None or (explain and not explained and not json):
         _word_by_word(result, opened, words, 0 if explained else explain)
     for system, counts in result.counts.items():
-        over = counted(counts["documents"], "document")
-        show.note(f"{system}: {counted(counts['responses'], 'response')}; intervals over {over}")
+        over = format_count(counts["documents"], "document")
+        show.note(f"{system}: {format_count(counts['responses'], 'response')}; intervals over {over}")
     for recipe in dict.fromkeys(score.identity for score in result.scores if score.group == "all"):
         show.note(recipe)
 
@@ -99,14 +99,14 @@ def _show_statistics(data: tuple[str, ...], format: str | None, json: bool) -> N
 
 def _explain(result: Result, names: str | Iterable[str], models: Models, number: int) -> list[dict[str, Any]]:
     """The lowest responses of each metric that can explain its numbers; of the first, where none was named."""
-    from troth.core.names import listed
+    from troth.core.names import parse_names
     from troth.core.records import Grounded
     from troth.grounding.metrics import METRICS, Explainer, make_graders
 
     metrics = [metric.name for metric in result.metrics if metric.name in METRICS]
     explainers = [grader for grader in make_graders(metrics, models) if isinstance(grader, Explainer)]
     rows: list[dict[str, Any]] = []
-    for explainer in explainers if listed(names) else explainers[:1]:
+    for explainer in explainers if parse_names(names) else explainers[:1]:
         metric = explainer.metric.name
         views = [view for view in result.explorer().responses if metric in view.values]
         for view in sorted(views, key=lambda view: view.values[metric])[:number]:

@@ -10,10 +10,10 @@ import click
 from troth.cli import options, show
 from troth.cli.ground import MODELS
 from troth.core.groups import ALL, Group
-from troth.core.names import counted
+from troth.core.names import format_count
 from troth.core.result import Result
 from troth.core.score import Score
-from troth.core.table import Table, figure, number, signed, tidy
+from troth.core.table import Table, figure, format_difference, number, scores_csv
 from troth.storage.runs import describe_files
 
 Scores = Mapping[tuple[str, Group], Score]  # by metric and group
@@ -38,7 +38,7 @@ def evaluate(data: tuple[str, ...], to: str, json: bool, models: dict[str, Any],
     if json:
         show.json(result.scores)
     elif to == "csv":
-        show.text(tidy(result.scores))
+        show.text(scores_csv(result.scores))
     else:
         for index, (heading, table) in enumerate(_tables(result)):
             show.text("\n" * bool(index) + heading)
@@ -50,7 +50,7 @@ def evaluate(data: tuple[str, ...], to: str, json: bool, models: dict[str, Any],
         show.note(line)
     for system, counts in result.counts.items():
         labels = f"{counts['responses']} labelled responses, {counts['positive']} positive"
-        show.note(f"{system}: {labels}; intervals over {counted(counts['documents'], 'document')}")
+        show.note(f"{system}: {labels}; intervals over {format_count(counts['documents'], 'document')}")
     for name in _metric_names(result):
         show.note(result[f"auroc:{name}"].identity)
 
@@ -124,9 +124,13 @@ def _difference_table(differences: Sequence[Any]) -> Table:
     for difference in differences:
         low, high = difference.low, difference.high
         known = low is not None and high is not None
-        interval = f"{signed(low, 'number')} … {signed(high, 'number')}" if known else "–"
+        interval = f"{format_difference(low, 'number')} … {format_difference(high, 'number')}" if known else "–"
         tests = (difference.p_bootstrap, difference.p_randomization, difference.p_holm)
-        values = (signed(difference.difference, "number"), interval, *("–" if p is None else f"{p:.4f}" for p in tests))
+        values = (
+            format_difference(difference.difference, "number"),
+            interval,
+            *("–" if p is None else f"{p:.4f}" for p in tests),
+        )
         rows.append((difference.metric, difference.base, difference.measure.upper(), *values))
     return Table(columns, tuple(rows), labels=3)
 

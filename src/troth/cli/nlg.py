@@ -12,7 +12,7 @@ from troth.cli import options, show
 from troth.core import table as tables
 from troth.core.errors import UserError
 from troth.core.groups import WHOLE
-from troth.core.names import tallied
+from troth.core.names import format_counts
 
 if TYPE_CHECKING:
     from troth.core.result import Result
@@ -70,7 +70,7 @@ def _write_acts(path: str, result: Result) -> None:
 def _note(result: Result) -> None:
     """Prints counts of missing and excluded turns, and the recipes."""
     for system, counts in result.counts.items():
-        texts = tallied(counts)
+        texts = format_counts(counts)
         show.note(f"{system}: {', '.join(text for text in texts if 'excluded' not in text)}")
         excluded = [text.replace(" excluded", "") for text in texts if "excluded" in text]
         if excluded:
@@ -97,8 +97,8 @@ def _tables(result: Result) -> Iterator[tables.Table]:
         own = [score for score in main if score.group in split]
         if own and (split[1] == "seen" or {score.group for score in own} != {"all"}):
             order = sorted(own, key=lambda score: (first.index(score.metric), split.index(score.group)))
-            yield tables.by_system(order, best=best)
-    yield from tables.of_scores([score for score in scores if score not in main], best=best)
+            yield tables.system_table(order, best=best)
+    yield from tables.score_tables([score for score in scores if score not in main], best=best)
 
 
 # -- single responses --------------------------------------------------------------------------------------------------

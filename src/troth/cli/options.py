@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from troth.core.errors import UserError
 from troth.core.options import SAME, DeclaredOption, declared_options
-from troth.core.registry import imported
+from troth.core.registry import import_path
 from troth.storage.runs import foreign, is_run
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -126,7 +126,7 @@ PATHS = {"FILE": FILE, "FOLDER": FOLDER, "RUN": FOLDER}  # by metavar
 
 def describe_members(source: str) -> dict[str, str]:
     """The members of a registry, or the names that a function returns, each with one line about it."""
-    listing = imported(source)
+    listing = import_path(source)
     if callable(listing):
         return dict(listing())
     names = listing.by_name() if hasattr(listing, "by_name") else listing
@@ -154,10 +154,10 @@ class SettingsSource(NamedTuple):
     argument: str = ""  # the command gets the options that were given as one dictionary of this name
 
     def options(self) -> list[DeclaredOption]:
-        changed = imported(self.defaults) if self.defaults else {}
+        changed = import_path(self.defaults) if self.defaults else {}
         return [
             declared._replace(default=changed.get(declared.name, declared.default))
-            for declared in declared_options(imported(self.path))
+            for declared in declared_options(import_path(self.path))
             if declared.option.shape != "python"
             and declared.name not in self.leave_out
             and (not self.only or declared.name in self.only)

@@ -11,7 +11,7 @@ from troth.cli import options, show
 from troth.cli.declared import fields_of, member_options, with_member_options
 from troth.core import table as tables
 from troth.core.errors import UserError
-from troth.core.names import counted
+from troth.core.names import format_count
 from troth.perturb.schemas.generators import GENERATORS
 
 HOW = "give --from FOLDER for published variants, or --make NAME to make variants"
@@ -37,9 +37,9 @@ def schema(data: str, out: str, make: str | None, given: Mapping[str, Any], json
         show.json(records)
         return
     for record in records:
-        names = f"{counted(record.slots_renamed, 'slot')} and {counted(record.intents_renamed, 'intent')}"
-        names += f" of {counted(record.services, 'service')}"
-        show.text(f"{out}/{record.variant}: {names} renamed, {counted(record.counts.dialogues, 'dialogue')}")
+        names = f"{format_count(record.slots_renamed, 'slot')} and {format_count(record.intents_renamed, 'intent')}"
+        names += f" of {format_count(record.services, 'service')}"
+        show.text(f"{out}/{record.variant}: {names} renamed, {format_count(record.counts.dialogues, 'dialogue')}")
     refused = records[0].refused if records else {}
     if refused:
         reasons = ", ".join(f"{count} {reason}" for reason, count in refused.items())
@@ -90,9 +90,9 @@ def stats(original: str, variants: tuple[str, ...], train: str | None, json: boo
     show.table(tables.Table(columns, rows, labels=1))
     looked_up = ""
     if summary.unseen_slots is not None and summary.unseen_intents is not None:
-        unseen = f"{counted(summary.unseen_slots, 'slot')} and {counted(summary.unseen_intents, 'intent')}"
+        unseen = f"{format_count(summary.unseen_slots, 'slot')} and {format_count(summary.unseen_intents, 'intent')}"
         looked_up = f"; looked up in training: {unseen} of unseen services"
-    show.note(f"{counted(summary.services, 'service')}, {counted(summary.names, 'name')}{looked_up}")
+    show.note(f"{format_count(summary.services, 'service')}, {format_count(summary.names, 'name')}{looked_up}")
     if summary.self_bleu is not None:
         show.note(f"self-BLEU of the variants: {summary.self_bleu:.1f}")
     if summary.reason:

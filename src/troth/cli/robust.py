@@ -39,14 +39,14 @@ def checkdst(original: str, perturbed: tuple[str, ...], flips: int, json: bool, 
     GOLD,PRED.
     """
     from troth.robustness.checkdst import checkdst as run
-    from troth.robustness.metrics import CJGA, JGA, NOHF, of_pairs, table_2, under
+    from troth.robustness.metrics import CJGA, JGA, NOHF, on_set, pair_metrics, table_2
 
     out = settings["out"]
     result = run(original, perturbed, explorer=out is not None, **settings)
     figures = {score.metric: tables.figure(score) for score in result.scores}
     sets = ["", *(metric.variant for metric in result.metrics if metric.of == CJGA.name)]
-    columns = (JGA, *of_pairs(), NOHF)
-    by_set = {name or "original": {m.name: figures.get(under(m, name).name, "–") for m in columns} for name in sets}
+    columns = (JGA, *pair_metrics(), NOHF)
+    by_set = {name or "original": {m.name: figures.get(on_set(m, name).name, "–") for m in columns} for name in sets}
     layout = [
         _table("system", {result.systems[0]: figures}, [metric.name for metric in table_2(result.metrics)]),
         _table("set", by_set, [metric.name for metric in columns]),
@@ -115,7 +115,7 @@ def sgdx(
         charts.lines(rows, x="variant", y=base, colour="group", path=chart_variants, title=title)
         show.note(f"written: {chart_variants}")
     shown = [score for score in result.scores if not score.group.name or score.metric not in single]
-    show.result(result, json_form=json, out=out, layout=tables.of_scores(shown, headline=()))
+    show.result(result, json_form=json, out=out, layout=tables.score_tables(shown, headline=()))
     for unit in () if json else result.findings[:units]:
         figures = ", ".join(f"{label} {tables.percent(value, 0)}" for label, value in unit.values.items())
         show.text(f"varies: {_describe_unit(unit)}: {figures}")

@@ -15,9 +15,9 @@ import msgspec
 
 from troth.cli import options, show
 from troth.core import table as tables
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.groups import WHOLE
-from troth.core.names import distinct, listed, named
+from troth.core.names import parse_names, split_name_path, unique_names
 from troth.core.result import Result
 from troth.core.version import __version__
 from troth.storage import runs
@@ -95,7 +95,7 @@ def compare(
     _check_forms(to, json)
     if base is not None and pairs:
         raise UserError("--base and --pairs exclude each other", hint="give one of them")
-    opened = open_runs(systems, listed(metrics), gold, profile, common=common)
+    opened = open_runs(systems, parse_names(metrics), gold, profile, common=common)
     differences = comparison.compare(
         *opened, metrics=metrics, base=base, pairs=pairs, common=common, resamples=resamples, seed=seed
     )
@@ -117,7 +117,7 @@ def compare(
 def _difference_row(d: Difference) -> tuple[str, ...]:
     return (
         d.system, d.base, d.metric, tables.number(d.value, d.scale), tables.number(d.base_value, d.scale),
-        tables.signed(d.difference, d.scale), tables.bounds(d.low, d.high, d.scale),
+        tables.format_difference(d.difference, d.scale), tables.bounds(d.low, d.high, d.scale),
         *(tables.number(p, "p") for p in (d.p_bootstrap, d.p_randomization, d.p_holm)),
     )  # fmt: skip
 
@@ -178,7 +178,7 @@ def table(
     loaded = [(path, runs.load(path)) for path in paths]
     headline = [metric.name for _, run in loaded for metric in run.metrics if metric.headline]
     scored = [(path, score) for path, run in loaded for score in run.scores]
-    unique = distinct([(path, score.system) for path, score in scored])
+    unique = unique_names([(path, score.system) for path, score in scored])
     everything = [msgspec.structs.replace(score, system=name) for name, (_, score) in zip(unique, scored, strict=True)]
     scores = _select_scores(everything, (metrics, groups, systems), sort or (None if to == "latex" else "none"))
     recipes = {(score.metric, score.group, score.identity) for score in scores}
@@ -190,14 +190,14 @@ def table(
         show.json(scores)
         return
     if to == "csv":
-        show.text(tables.tidy(scores))
+        show.text(tables.scores_csv(scores))
         return
     labels = {(path, score.system): name for (path, score), name in zip(scored, unique, strict=True)}
     best = _best_scores(scores, labels) if to != "plain" or sys.stdout.isatty() else frozenset()
     whole = [score for score in scores if to == "latex" and score.group in WHOLE]
-    layout = [tables.by_system(whole, intervals=intervals, best=best)] if whole else []
+    layout = [tables.system_table(whole, intervals=intervals, best=best)] if whole else []
     rest = [score for score in scores if score not in whole]
-    layout += tables.of_scores(rest, intervals=intervals, headline=headline, best=best)
+    layout += tables.score_tables(rest, intervals=intervals, headline=headline, best=best)
     _write([_rename(table, names) for table in layout], to)
 
 
@@ -219,7 +219,9 @@ def _rename(table: tables.Table, names: Sequence[str]) -> tables.Table:
     known = {*table.columns, *(cell for row in table.rows for cell in row[: table.labels])}
     for name in texts:
         if name not in known:
-            raise UserError(f"--names: there is no '{name}'", hint=near(name, known) or "name a system or a metric")
+            raise UserError(
+                f"--names: there is no '{name}'", hint=suggest_name(name, known) or "name a system or a metric"
+            )
     rows = tuple((*(texts.get(cell, cell) for cell in row[: table.labels]), *row[table.labels :]) for row in table.rows)
     return replace(table, columns=tuple(texts.get(column, column) for column in table.columns), rows=rows)
 
@@ -235,7 +237,7 @@ def _select_scores(
     scores: Sequence[Score], only: tuple[str | None, str | None, str | None], sort: str | None
 ) -> list[Score]:
     """The scores of some metrics, groups and systems (`only`), with the systems sorted by a metric."""
-    metrics, groups, systems = map(listed, only)
+    metrics, groups, systems = map(parse_names, only)
     selected = [
         score
         for score in scores
@@ -260,7 +262,9 @@ def _sort_systems(
     metrics = list(dict.fromkeys(metric for _, metric in values))
     by = sort or metrics[0]
     if by not in metrics:
-        raise UserError(f"--sort: there is no metric '{by}'", hint=near(by, metrics) or "one of: " + ", ".join(metrics))
+        raise UserError(
+            f"--sort: there is no metric '{by}'", hint=suggest_name(by, metrics) or "one of: " + ", ".join(metrics)
+        )
 
     def rank(system: str) -> float:
         value, better = values.get((system, by), (math.inf, "lower"))
@@ -317,6 +321,6 @@ def open_runs(
 def _not_a_run(path: str) -> UserError:
     from troth.readers import source
 
-    if not os.path.exists(path) and not os.path.exists(named(path)[1]):
+    if not os.path.exists(path) and not os.path.exists(split_name_path(path)[1]):
         return source.missing_error(path)
     return UserError("is not a run of troth", file=path, hint="score predictions against --gold GOLD")

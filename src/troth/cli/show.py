@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from troth.core.encoding import encode_json
-from troth.core.errors import EndNow, cut
+from troth.core.errors import ImmediateExit, truncate
 from troth.core.progress import LONGEST
 from troth.core.result import Result
 from troth.core.table import Table, one_line
@@ -54,7 +54,7 @@ def text(line: str) -> None:
 
 def note(line: str) -> None:
     """Prints a note that is not part of the result."""
-    sys.stderr.write(printable(cut(line, LONGEST)) + "\n")
+    sys.stderr.write(printable(truncate(line, LONGEST)) + "\n")
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def resumable() -> Iterator[None]:
     """Prints the command to resume with when the work is interrupted."""
     try:
         yield
-    except (KeyboardInterrupt, EndNow):
+    except (KeyboardInterrupt, ImmediateExit):
         note(f"interrupted; resume with: troth {shlex.join(sys.argv[1:])}")
         raise
 

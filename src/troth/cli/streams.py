@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from typing import Any, TextIO
 
-from troth.core.errors import GoneError, UserError
+from troth.core.errors import OutputClosedError, UserError
 
 
 class _Output(io.FileIO):
@@ -18,7 +18,7 @@ class _Output(io.FileIO):
         try:
             return super().write(data)
         except BrokenPipeError as error:
-            raise GoneError from error
+            raise OutputClosedError from error
         except OSError as error:
             raise UserError(f"cannot be written: {error.strerror}", file="<stdout>", hint="is there room?") from error
 
@@ -50,7 +50,7 @@ def finish() -> None:
     """Flushes standard output. Text that cannot be written is dropped, or Python would try again at exit."""
     try:
         sys.stdout.flush()
-    except (GoneError, UserError):  # reported already
+    except (OutputClosedError, UserError):  # reported already
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -9,7 +9,7 @@ import click
 from troth.cli import options, show
 from troth.cli.ground import MODELS
 from troth.core.groups import ALL
-from troth.core.names import counted
+from troth.core.names import format_count
 from troth.core.result import Result
 from troth.core.table import Table, figure
 
@@ -42,7 +42,7 @@ def ground(data: tuple[str, ...], explain: int, json: bool, models: dict[str, An
     for system, counts in result.counts.items():
         pairs = f"{counts['pairs']} corruptions of {counts['answers']} answers"
         left_out = f"; {counts['left out']} left out (label 0, or no text)" if counts["left out"] else ""
-        show.note(f"{system}: {pairs}; intervals over {counted(counts['documents'], 'document')}{left_out}")
+        show.note(f"{system}: {pairs}; intervals over {format_count(counts['documents'], 'document')}{left_out}")
     if settings["corrupted"] is not None:
         show.note(f"written: {settings['corrupted']}")
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from troth.cli import options, show
-from troth.core.names import counted
+from troth.core.names import format_count
 
 
 @options.command("troth.systems.track:TrackSettings")
@@ -32,7 +32,7 @@ def track(model: str, data: str, out: str, json: bool, **settings: Any) -> None:
         show.json(sets)
     for tracked in sets:
         rate = f", {tracked.turns / tracked.seconds:.1f} turns per second" if tracked.seconds >= 0.1 else ""
-        size = f"{counted(tracked.dialogues, 'dialogue')}, {counted(tracked.turns, 'user turn')}"
+        size = f"{format_count(tracked.dialogues, 'dialogue')}, {format_count(tracked.turns, 'user turn')}"
         show.note(f"{tracked.name}: {size}{rate}; written: {tracked.predictions}")
     for line in commands(sets):
         show.note(f"score it: {line}")

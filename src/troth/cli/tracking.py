@@ -10,7 +10,7 @@ import click
 from troth.cli import options, show
 from troth.core import table as tables
 from troth.core.errors import UserError
-from troth.core.names import counted, tallied
+from troth.core.names import format_count, format_counts
 
 if TYPE_CHECKING:
     from troth.tracking.explain import RuleStep
@@ -43,7 +43,7 @@ def dst(
     show.result(result, json_form=json, out=out)
     for system, counts in result.counts.items():
         first = next(score for score in result.scores if score.system == system)
-        show.note(f"{system}: {', '.join(tallied(counts))}; {first.signature}")
+        show.note(f"{system}: {', '.join(format_counts(counts))}; {first.signature}")
 
 
 def _check_rates(rates: Sequence[float], forget: str | None) -> list[float]:
@@ -128,14 +128,15 @@ def check(gold: str, places: int, json: bool, **settings: Any) -> None:
     if json:
         show.json(checked)
         return
-    show.tables(tables.of_scores(checked.ceiling, intervals=False))
+    show.tables(tables.score_tables(checked.ceiling, intervals=False))
     for score in checked.ceiling:
         if score.value is not None and score.value < 1.0:
             show.text(f"{score.metric} below 1: {score.reason}")
     if checked.unscored:
-        show.text(f"left out, because they cannot be scored: {counted(checked.unscored, 'dialogue')}")
+        show.text(f"left out, because they cannot be scored: {format_count(checked.unscored, 'dialogue')}")
     show.text(str(checked.statistics))
-    show.text(f"{counted(checked.dialogues, 'dialogue')}, {counted(sum(f.count for f in checked.findings), 'finding')}")
+    findings = format_count(sum(finding.count for finding in checked.findings), "finding")
+    show.text(f"{format_count(checked.dialogues, 'dialogue')}, {findings}")
     for finding in checked.findings:
         show.text(f"{finding.count} × {finding.kind}")
         for example in finding.places[:places]:

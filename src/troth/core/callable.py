@@ -6,7 +6,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from troth.core.registry import imported
+from troth.core.registry import import_path
 
 
 def make_callable(package: str, module: str, function: str) -> None:
@@ -15,7 +15,7 @@ def make_callable(package: str, module: str, function: str) -> None:
     class CallablePackage(ModuleType):
         @property
         def __wrapped__(self) -> Any:  # by this name `inspect.signature` and notebooks find the function
-            return imported(f"{package}.{module}:{function}")
+            return import_path(f"{package}.{module}:{function}")
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             return self.__wrapped__(*args, **kwargs)

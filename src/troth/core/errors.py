@@ -28,14 +28,14 @@ class UserError(Exception):
         super().__init__(self.line())
 
     def line(self) -> str:
-        place = [f"dialogue {cut(self.dialogue, NAMED)}"] if self.dialogue is not None else []
+        place = [f"dialogue {truncate(self.dialogue, NAMED)}"] if self.dialogue is not None else []
         if self.turn is not None:
             place.append(f"turn {self.turn}")
         what = self.what if self.option is None else f"{self.option} {self.what}"
-        parts = [self.file and cut(self.file, PATH), ", ".join(place), cut(what)]
+        parts = [self.file and truncate(self.file, PATH), ", ".join(place), truncate(what)]
         text = ": ".join(part for part in parts if part)
         if self.hint:
-            text += f" ({cut(self.hint)})"
+            text += f" ({truncate(self.hint)})"
         return one_line(text)
 
     def at(self, **place: Unpack[ErrorPlace]) -> UserError:
@@ -59,15 +59,15 @@ class PredictionError(UserError):
     """Something wrong on the prediction's side of a pair: the file to name is the prediction's."""
 
 
-class EndNow(BaseException):
+class ImmediateExit(BaseException):
     """An interrupt after which the command ends at once: a library that it leaves behind would take seconds to stop."""
 
 
-class GoneError(Exception):
+class OutputClosedError(Exception):
     """Whoever read our output has gone (`| head`)."""
 
 
-def near(name: str, known: Iterable[str]) -> str | None:
+def suggest_name(name: str, known: Iterable[str]) -> str | None:
     """A hint that names the closest known name, or None where nothing is close."""
     if len(name) > NAMED:  # no slip of the pen, and comparing takes long
         return None
@@ -75,7 +75,7 @@ def near(name: str, known: Iterable[str]) -> str | None:
     return f"did you mean '{matches[0]}'?" if matches else None
 
 
-def cut(text: str, length: int = SAID) -> str:
+def truncate(text: str, length: int = SAID) -> str:
     """The text, or of a long one its beginning and its end: a file may hold a name of ten megabytes."""
     return text if len(text) <= length else f"{text[: length - length // 4]} … {text[-(length // 4) :]}"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 
-from troth.core.errors import UserError, near
-from troth.core.names import listed
+from troth.core.errors import UserError, suggest_name
+from troth.core.names import parse_names
 
 
 class Group(str):
@@ -45,10 +45,12 @@ def parse_groups(
     by: str | Iterable[str] | None, known: Sequence[str], *, train_schema: object = None
 ) -> tuple[str, ...]:
     """The kinds of groups that are asked for, checked; seen and unseen come with the training services."""
-    groups = listed(by)
+    groups = parse_names(by)
     for name in groups:
         if name not in known:
-            raise UserError(f"cannot group by '{name}'", hint=near(name, known) or "one of: " + ", ".join(known))
+            raise UserError(
+                f"cannot group by '{name}'", hint=suggest_name(name, known) or "one of: " + ", ".join(known)
+            )
     if "seen" in groups and train_schema is None:
         raise UserError("seen and unseen need the training services", hint="give the training schema")
     return ("seen", *groups) if train_schema is not None and "seen" not in groups else tuple(groups)

@@ -30,7 +30,7 @@ DEEPEST = 10  # folders of a path that go into a name
 Path = str | os.PathLike[str]
 
 
-def listed(value: str | Iterable[str] | None) -> list[str]:
+def parse_names(value: str | Iterable[str] | None) -> list[str]:
     """`"jga,aga"` and `["jga", "aga"]` alike, each name once; None is an empty list."""
     items = value.split(",") if isinstance(value, str) else list(value or ())
     return list(dict.fromkeys(item.strip() for item in items if item.strip()))
@@ -46,9 +46,9 @@ def path_of(value: Path) -> str:
     return os.fspath(value)
 
 
-def labelled(items: Sequence[Path], what: str) -> list[tuple[str, str]]:
+def name_paths(items: Sequence[Path], what: str) -> list[tuple[str, str]]:
     """A name and a path for each of `NAME=PATH` or `PATH`: its own name, or as much of the path as tells it apart."""
-    pairs = [named(path_of(item)) for item in items]
+    pairs = [split_name_path(path_of(item)) for item in items]
     for depth in range(1, DEEPEST):
         names = [name or stem(path, depth) for name, path in pairs]
         if len(set(names)) == len(names):
@@ -56,7 +56,7 @@ def labelled(items: Sequence[Path], what: str) -> list[tuple[str, str]]:
     raise UserError(f"the same {what} is given twice", hint="give each a name: first=PATH second=PATH")
 
 
-def named(item: str) -> tuple[str, str]:
+def split_name_path(item: str) -> tuple[str, str]:
     """`NAME=PATH` in two; the name is empty where none is given. A path that exists as written is a path."""
     name, equals, path = item.partition("=")
     return ("", item) if not equals or "/" in name or os.path.lexists(item) else (name, path)
@@ -76,7 +76,7 @@ def stem(path: str, depth: int = 1) -> str:
     return name
 
 
-def distinct(systems: Sequence[tuple[str, str]]) -> list[str]:
+def unique_names(systems: Sequence[tuple[str, str]]) -> list[str]:
     """A name for each (folder, system): the system's own, or its folder where systems of two runs share a name."""
     folders = Counter(folder for folder, _ in set(systems))
     names = Counter(name for _, name in set(systems))
@@ -86,7 +86,7 @@ def distinct(systems: Sequence[tuple[str, str]]) -> list[str]:
     ]
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """A number with its noun: "1 dialogue", "2 dialogues"."""
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
@@ -94,7 +94,7 @@ def counted(number: int, noun: str) -> str:
 _PLURAL = re.compile(r"(?<=\w[^\Ws])s\b")  # the s of "turns" in "missing turns"
 
 
-def tallied(counts: Mapping[str, int]) -> list[str]:
+def format_counts(counts: Mapping[str, int]) -> list[str]:
     """Counts by names in the plural, as a result has them: "1 dialogue", "2 missing turns"; those of 0 are left out."""
-    named = [(name.replace("_", " "), count) for name, count in counts.items() if count]
-    return [f"1 {_PLURAL.sub('', name, count=1)}" if count == 1 else f"{count} {name}" for name, count in named]
+    plurals = [(name.replace("_", " "), count) for name, count in counts.items() if count]
+    return [f"1 {_PLURAL.sub('', name, count=1)}" if count == 1 else f"{count} {name}" for name, count in plurals]

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -105,7 +105,7 @@ class DeclaredOption(NamedTuple):
         if value == self.default:
             return
         if about.choices and isinstance(value, str):
-            one_of(self.name, value, about.choices)
+            check_choice(self.name, value, about.choices)
         if self.kind in ("int", "float") and isinstance(value, int | float):
             least = about.least is None or value > about.least or (value == about.least and not about.above)
             if not (least and (about.most is None or value <= about.most)):
@@ -197,18 +197,20 @@ def resolve(record: type[T], keywords: Mapping[str, Any]) -> T:
     known = [field.name for field in fields(record)]  # type: ignore[arg-type]
     for name in keywords:
         if name not in known:
-            raise UserError(f"there is no option '{name}'", hint=near(name, known) or "one of: " + ", ".join(known))
+            raise UserError(
+                f"there is no option '{name}'", hint=suggest_name(name, known) or "one of: " + ", ".join(known)
+            )
     for declared in declared_options(record):
         if declared.name in keywords:
             declared.check(keywords[declared.name])
     return record(**keywords)
 
 
-def one_of(option: str, value: str, known: Iterable[str]) -> str:
+def check_choice(option: str, value: str, known: Iterable[str]) -> str:
     """The value, if it is a known one."""
     choices = list(known)
     if value not in choices:
-        hint = near(value, choices) or "one of: " + ", ".join(choices)
+        hint = suggest_name(value, choices) or "one of: " + ", ".join(choices)
         raise UserError(f"cannot be '{value}'", option=option, hint=hint)
     return value
 
@@ -226,7 +228,7 @@ def size(text: str) -> int:
     return int(count)
 
 
-def recorded(settings: Any, **more: Any) -> dict[str, Any]:
+def record_arguments(settings: Any, **more: Any) -> dict[str, Any]:
     """Options as `run.json` keeps them: text, numbers, lists; models by name; without cache, workers and `out`."""
     names = [field.name for field in fields(settings) if field.name not in ("cache", "out", "workers")]
     return {name: _plain(value) for name, value in (more | {name: getattr(settings, name) for name in names}).items()}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from troth.core.errors import cut, one_line
+from troth.core.errors import one_line, truncate
 
 Progress = Callable[[int, int], None]  # how much is done, and how much there is
 Display = Callable[[str, int, int], None]  # the same, of something that has a name
@@ -93,4 +93,4 @@ def _lines(clock: Callable[[], float]) -> Display:
 
 def note(line: str) -> None:
     """Writes one line to standard error: something that the user should know and that is not the result."""
-    sys.stderr.write(f"troth: {one_line(cut(line, LONGEST))}\n")
+    sys.stderr.write(f"troth: {one_line(truncate(line, LONGEST))}\n")

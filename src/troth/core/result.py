@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from troth.core import table
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.groups import ALL
 from troth.core.metric import Metric
-from troth.core.registry import Registry, imported
+from troth.core.registry import Registry, import_path
 from troth.core.score import Score
 from troth.core.version import __version__
 
@@ -136,7 +136,9 @@ class Result:
                 return score
         groups = dict.fromkeys(score.group for score in mine if score.metric == metric)
         names = list(dict.fromkeys(score.metric for score in mine))
-        hint = "groups: " + ", ".join(groups) if groups else near(metric, names) or "metrics: " + ", ".join(names)
+        hint = (
+            "groups: " + ", ".join(groups) if groups else suggest_name(metric, names) or "metrics: " + ", ".join(names)
+        )
         raise UserError(f"no score '{metric}' for group '{group}' of '{wanted}'", hint=hint)
 
     def __getitem__(self, metric: str) -> Score:
@@ -178,11 +180,11 @@ class Result:
 
     def explorer(self) -> Any:
         """Every dialogue, response or trajectory with the verdict on each system (`troth.storage.explorer.Archive`)."""
-        return imported("troth.storage.explorer:Archive")() if self.make_explorer is None else self.make_explorer()
+        return import_path("troth.storage.explorer:Archive")() if self.make_explorer is None else self.make_explorer()
 
     def save(self, folder: Path) -> None:
         """Writes a run folder, whole or not at all; an older run in its place is replaced."""
-        imported(SAVE)(self, os.fspath(folder))
+        import_path(SAVE)(self, os.fspath(folder))
 
     def save_if(self, folder: Path | None) -> Result:
         """The result itself, saved to the folder if one is given."""
@@ -194,14 +196,14 @@ class Result:
         """The best score of each metric, and those that a paired test does not distinguish from it."""
         if len(self.systems) < 2:
             return frozenset()
-        best: frozenset[Any] = imported(PAIRWISE_BEST)(self)
+        best: frozenset[Any] = import_path(PAIRWISE_BEST)(self)
         return best
 
     def tables(self, *, intervals: bool = True, bold: bool = True) -> list[table.Table]:
         """The scores laid out for reading; without `bold`, the best ones are not tested for and not marked."""
         headline = [metric.name for metric in self.metrics if metric.headline]
         best = self.unbeaten() if bold else frozenset[Any]()
-        return table.of_scores(self.scores, intervals=intervals, headline=headline, best=best)
+        return table.score_tables(self.scores, intervals=intervals, headline=headline, best=best)
 
     def __repr__(self) -> str:
         head = f"troth {self.task}: {len(self.scores)} scores of {', '.join(self.systems) or 'no system'}"

@@ -46,7 +46,7 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "group", Group.parse(self.group))
         msgspec.structs.force_setattr(self, "version", self.version or __version__)
-        line = f"{self.identity}|n:{self.n}|v:{self.version}"
+        line = f"{self.identity}|n:{self.n}|v:{self.version or __version__}"
         msgspec.structs.force_setattr(self, "signature", line)
 
     @property

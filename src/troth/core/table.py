@@ -31,7 +31,7 @@ _LINK = re.compile(
 _FIGURE = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?(( ± ?| … | → | \()[+-]?[\d.]+(e[+-]?\d+)?)*\)?")
 
 
-def harmless(cell: str) -> str:
+def escape_formula(cell: str) -> str:
     """A cell that no spreadsheet takes for a formula: those begin with an apostrophe. Control characters are shown."""
     cell = "".join(
         repr(c)[1:-1] if c in BIDI or (unicodedata.category(c) == "Cc" and c not in "\n\t") else c for c in cell
@@ -93,7 +93,7 @@ class Table:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         for line in (self.columns, *self.rows):
-            writer.writerow(cell if _FIGURE.fullmatch(cell) else harmless(cell) for cell in line)
+            writer.writerow(cell if _FIGURE.fullmatch(cell) else escape_formula(cell) for cell in line)
         return out.getvalue().rstrip("\n")
 
     def html(self) -> str:
@@ -128,7 +128,7 @@ def _html(cell: str) -> str:
     return html.escape(one_line(cell))
 
 
-def tidy(scores: Sequence[Score]) -> str:
+def scores_csv(scores: Sequence[Score]) -> str:
     """CSV for further work: one line per score, with unrounded fractions."""
     fields = ("system", "metric", "group", "value", "low", "high", "n", "signature")
     cells = [[getattr(score, field) for field in fields] for score in scores]
@@ -149,14 +149,14 @@ def number(value: float | None, scale: Scale = "share") -> str:
     return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
-def signed(value: float, scale: Scale = "share") -> str:
+def format_difference(value: float, scale: Scale = "share") -> str:
     """A difference: of shares in points."""
     return f"{100 * value:+.2f}" if scale in PERCENT else f"{value:+.{DIGITS[scale]}f}"
 
 
 def bounds(low: float | None, high: float | None, scale: Scale = "share") -> str:
     """The interval of a difference."""
-    return "–" if low is None or high is None else f"{signed(low, scale)} … {signed(high, scale)}"
+    return "–" if low is None or high is None else f"{format_difference(low, scale)} … {format_difference(high, scale)}"
 
 
 def figure(score: Score | None, intervals: bool = True) -> str:
@@ -175,7 +175,7 @@ def figure(score: Score | None, intervals: bool = True) -> str:
 Place = tuple[str, str, str]  # of a score: system, metric, group
 
 
-def of_scores(
+def score_tables(
     scores: Sequence[Score], *, intervals: bool = True, headline: Sequence[str] = (), best: Container[Place] = ()
 ) -> list[Table]:
     """Scores laid out for reading: all, seen and unseen together, then a table for each further kind of group.
@@ -215,7 +215,7 @@ def _laid_out(scores: Sequence[Score], kind: str, intervals: bool, best: Contain
     return _table((*((kind, "n") if kind else ("metric",)), *columns), lines, intervals, best)
 
 
-def by_system(scores: Sequence[Score], *, intervals: bool = True, best: Container[Place] = ()) -> Table:
+def system_table(scores: Sequence[Score], *, intervals: bool = True, best: Container[Place] = ()) -> Table:
     """Scores as papers have them: a row per system, a column per metric and group, signatures as comments."""
     cells = {(score.system, score.metric, score.group): score for score in scores}
     heads = list(dict.fromkeys((score.metric, score.group) for score in scores if score.value is not None))

@@ -64,7 +64,7 @@ class Expected(msgspec.Struct, frozen=True, omit_defaults=True):
     open: bool = False  # arguments that are not named here may have any value (τ²-bench: `compare_args`)
 
 
-class Numbered(NamedTuple):
+class LocatedCall(NamedTuple):
     """A call, the message that made it, the user turn that it follows (from 0), and the message with its result."""
 
     call: Call
@@ -95,7 +95,7 @@ class Trajectory(msgspec.Struct, frozen=True, omit_defaults=True):
         """What the user said, in order."""
         return [message.text for message in self.messages if message.role == "user"]
 
-    def calls(self) -> Iterator[Numbered]:
+    def calls(self) -> Iterator[LocatedCall]:
         """Every call in order, with its user turn and the message that holds its result.
 
         A result belongs to the first unanswered call of the same id or, without an id, to the first unanswered call
@@ -108,7 +108,7 @@ class Trajectory(msgspec.Struct, frozen=True, omit_defaults=True):
         for index, message in enumerate(self.messages):
             turn += message.role == "user"
             for call in message.calls:
-                yield Numbered(call, index, max(turn, 0), answers.get(position))
+                yield LocatedCall(call, index, max(turn, 0), answers.get(position))
                 position += 1
 
     def _answers(self) -> dict[int, int]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from troth.core.options import one_of
+from troth.core.options import check_choice
 from troth.engine import processes
 
 Item = TypeVar("Item")
@@ -44,7 +44,7 @@ _ENGINE: ContextVar[Engine | None] = ContextVar("engine", default=None)
 @contextmanager
 def using(name: str, *, address: str | None = None, ends: bool = False) -> Iterator[None]:
     """Inside the block, work is done by this engine: "processes" or "ray". `ends`: the process ends with the work."""
-    before = _ENGINE.set(Engine(one_of("engine", name, ENGINES), address, ends))
+    before = _ENGINE.set(Engine(check_choice("engine", name, ENGINES), address, ends))
     try:
         yield
     finally:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from typing import Any, TypeVar
 
-from troth.core.errors import EndNow, UserError
+from troth.core.errors import ImmediateExit, UserError
 from troth.core.extras import require
 from troth.core.version import __version__
 from troth.engine.guard import can_watch, guarded_folder
@@ -50,7 +50,7 @@ def _connect(workers: int, address: str | None, *, ends: bool) -> Iterator[Any]:
             yield ray
         except KeyboardInterrupt:
             if ends and target is None and can_watch():  # no waiting: the guard kills the remaining processes
-                raise EndNow(stack.pop_all()) from None
+                raise ImmediateExit(stack.pop_all()) from None
             raise
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth.core.metric import Metric
-from troth.core.names import counted
+from troth.core.names import format_count
 from troth.core.records import Grounded
 from troth.grounding.metrics import Value, faithfulness
 from troth.grounding.transformer import Transformer
@@ -133,7 +133,7 @@ class BertScore:
 
     @property
     def remarks(self) -> Sequence[str]:
-        what = f"longer than the encoder reads, and cut at the end: {counted(len(self.cut), 'response')}"
+        what = f"longer than the encoder reads, and cut at the end: {format_count(len(self.cut), 'response')}"
         return [what] if self.cut else []
 
     def matches(self, items: Sequence[Grounded]) -> list[Match]:

@@ -22,8 +22,8 @@ import msgspec
 import numpy as np
 
 from troth.core.decode import reading
-from troth.core.errors import UserError, near
-from troth.core.names import counted
+from troth.core.errors import UserError, suggest_name
+from troth.core.names import format_count
 from troth.core.parts import Floats, Mask
 from troth.core.version import __version__
 from troth.readers import source
@@ -113,11 +113,11 @@ class Fitted(msgspec.Struct, frozen=True, omit_defaults=True):
         """The recipe of verdicts: that of the scores, with bounds and threshold."""
         return scored, {name: f"{getattr(self, name):.6g}" for name in ("low", "high", "threshold")}
 
-    def normalised(self, scores: Floats) -> Floats:
+    def normalise(self, scores: Floats) -> Floats:
         return (scores - self.low) / (self.high - self.low)
 
     def faithful(self, scores: Floats) -> Mask:
-        return self.normalised(scores) >= self.threshold
+        return self.normalise(scores) >= self.threshold
 
     def probability(self, scores: Floats) -> Floats:
         points = np.array(self.steps, dtype=np.float64)
@@ -142,7 +142,7 @@ class Calibration(msgspec.Struct, frozen=True):
             *(warning for entry in self.metrics for warning in entry.warnings()),
         ]
 
-    def matching(self, recipes: Mapping[str, str]) -> dict[str, Fitted]:
+    def match_recipes(self, recipes: Mapping[str, str]) -> dict[str, Fitted]:
         """The metrics that it can judge, of those scored now; an error where one was scored by another recipe."""
         matches: dict[str, Fitted] = {}
         for entry in self.metrics:
@@ -154,14 +154,14 @@ class Calibration(msgspec.Struct, frozen=True):
             matches[entry.metric] = entry
         if not matches:
             known = [entry.metric for entry in self.metrics]
-            hint = near(next(iter(recipes), ""), known) or f"it has: {', '.join(known)}"
+            hint = suggest_name(next(iter(recipes), ""), known) or f"it has: {', '.join(known)}"
             raise UserError("the calibration has none of these metrics", hint=hint)
         return matches
 
 
 def unlabelled_notes(number: int) -> list[str]:
     """A note on responses without a label, if there are any."""
-    return [f"left out for lack of a label: {counted(number, 'response')}"] if number else []
+    return [f"left out for lack of a label: {format_count(number, 'response')}"] if number else []
 
 
 def unscored_notes(metric: str, unscored: Mapping[str, int], scored: int) -> list[str]:

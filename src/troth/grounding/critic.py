@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from troth.core.errors import UserError
 from troth.core.metric import Metric
-from troth.core.names import counted
+from troth.core.names import format_count
 from troth.core.records import Grounded
 from troth.grounding.metrics import Value, faithfulness
 from troth.grounding.transformer import Transformer
@@ -134,7 +134,7 @@ class Critic:
 
     @property
     def remarks(self) -> Sequence[str]:
-        what = f"longer than the model reads, and cut at the end: {counted(len(self.cut), 'response')}"
+        what = f"longer than the model reads, and cut at the end: {format_count(len(self.cut), 'response')}"
         return [what] if self.cut else []
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:

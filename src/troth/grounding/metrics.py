@@ -17,7 +17,7 @@ from troth import models as backends
 from troth.core.data_options import nli_option
 from troth.core.errors import UserError
 from troth.core.metric import Metric
-from troth.core.names import Path, listed
+from troth.core.names import Path, parse_names
 from troth.core.options import cache_file, option
 from troth.core.records import Grounded
 from troth.core.registry import Registry
@@ -202,7 +202,7 @@ def default_metrics() -> tuple[str, ...]:
 
 def make_graders(names: str | Iterable[str], models: Models) -> list[Grader]:
     """The graders of these metrics, each once, in their order."""
-    wanted = listed(names)
+    wanted = parse_names(names)
     if not wanted:
         raise UserError("no metric is named", hint="for example u_f1,rouge_l")
     return [METRICS.load(name).compute(models) for name in wanted]

@@ -31,7 +31,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from troth.core.metric import Metric
-from troth.core.names import counted
+from troth.core.names import format_count
 from troth.core.progress import bar
 from troth.core.records import Grounded
 from troth.grounding.metrics import Unscored, Value, faithfulness
@@ -211,7 +211,9 @@ class PmiFaith:
     def remarks(self) -> Sequence[str]:
         if not self.shortened:
             return []
-        return [f"longer than the language model reads, and cut at the end: {counted(len(self.shortened), 'document')}"]
+        return [
+            f"longer than the language model reads, and cut at the end: {format_count(len(self.shortened), 'document')}"
+        ]
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
         faiths = measure(items, self.lm, conditional=self.conditional, norm=self.norm, window=self.window)

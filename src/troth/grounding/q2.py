@@ -163,14 +163,14 @@ class QuestionAnswering:
                 valid[index] = question
         answers = self.answerer.answers([(question, pairs[about[index][0]][0]) for index, question in valid.items()])
         both = zip(valid.items(), answers, strict=True)
-        values = self._compared([(about[index][1], question, answer) for (index, question), answer in both])
+        values = self._compare([(about[index][1], question, answer) for (index, question), answer in both])
         answered: list[list[AnsweredQuestion]] = [[] for _ in pairs]
         for (index, question), answer, value in zip(valid.items(), answers, values, strict=True):
             number, candidate = about[index]
             answered[number].append(AnsweredQuestion(question, candidate, answer, value))
         return answered
 
-    def _compared(self, answers: Sequence[tuple[str, str, str]]) -> list[float]:
+    def _compare(self, answers: Sequence[tuple[str, str, str]]) -> list[float]:
         """How alike the two answers of each (candidate, question, document's answer) are."""
         values = [token_f1(candidate, answer) if answer else 0.0 for candidate, _, answer in answers]
         unsure = [index for index, (_, _, answer) in enumerate(answers) if answer and values[index] < 1]
@@ -253,8 +253,8 @@ class HfAnswerer(Transformer):
         short = question if len(first) <= limit // 2 else tokenizer.decode(first[: limit // 2])
         free = limit - tokenizer.num_special_tokens_to_add(pair=True) - min(len(first), limit // 2)
         encoded = tokenizer(
-            replace_surrogates(short), replace_surrogates(text), truncation="only_second", max_length=limit, stride=free // 4,
-            return_overflowing_tokens=True, return_offsets_mapping=True,
+            replace_surrogates(short), replace_surrogates(text), truncation="only_second", max_length=limit,
+            stride=free // 4, return_overflowing_tokens=True, return_offsets_mapping=True,
         )  # fmt: skip
         names = [name for name in ("input_ids", "token_type_ids", "attention_mask") if name in encoded]
         columns = [{name: encoded[name][row] for name in names} for row in range(len(encoded["input_ids"]))]

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from troth.core.data_options import format_option
 from troth.core.errors import UserError
-from troth.core.names import Path, counted, is_path, labelled, listed, path_of
+from troth.core.names import Path, format_count, is_path, name_paths, parse_names, path_of
 from troth.core.options import (
     keywords,
     option,
@@ -89,7 +89,7 @@ class ScoringSettings:
 
     @cached_property
     def graders(self) -> list[Grader]:
-        return make_graders(listed(self.metrics) or default_metrics(), self.all_models)
+        return make_graders(parse_names(self.metrics) or default_metrics(), self.all_models)
 
     @cached_property
     def all_models(self) -> Models:
@@ -124,13 +124,8 @@ def ground(
     """Scores responses against the documents that they answer from; each file is one system.
 
     `data`: files, folders or `NAME=FILE`, in any format of grounded responses. In memory: `responses=[Grounded, …]`,
-    or a mapping of system names to such lists. `metrics`: names of metrics.
-    `calibration`: what `meta.fit` made; it gives each response a verdict, and `faithful:METRIC` is the share of
-    faithful ones. `context`: what answers in chat transcripts may rest on: tools, user, system. `columns`:
-    the names that a file has for ours (`document=contexts,response=answer`); `on_error`: "skip" leaves out rows that
-    cannot be read, and counts them. `nli`, `lm`, `cache`,
-    `models`: the models to ask. `resamples`, `seed`: of the intervals, which are over documents (conversations, where
-    documents grow with them). `out`: a folder to save the run to.
+    or a mapping of system names to such lists. With a `calibration`, `faithful:METRIC` is the share of responses that
+    it calls faithful. The options are those of `GroundSettings`.
 
         >>> from troth.demo import path
         >>> result = ground(path("documents/careful.jsonl"), metrics="u_f1,coverage")
@@ -158,7 +153,7 @@ def read_grounded(
     items = [item for item in data if isinstance(item, Grounded)]
     if items:
         return {"responses": ResponseSet(items, ())}
-    return {name: settings.load([path]) for name, path in labelled([item for item in data if is_path(item)], "file")}
+    return {name: settings.load([path]) for name, path in name_paths([item for item in data if is_path(item)], "file")}
 
 
 def score_grounded(corpus: Mapping[str, ResponseSet], settings: GroundSettings) -> Result:
@@ -168,7 +163,7 @@ def score_grounded(corpus: Mapping[str, ResponseSet], settings: GroundSettings) 
     names = [grader.metric.name for grader in settings.graders]
     every, workers = [item for own in items.values() for item in own], settings.workers
     shared = None if in_process(workers) else grade_on_workers(every, names, settings.all_models, workers)
-    systems = grade_systems(items, settings.graders, judges, by=grade_in_blocks if shared is None else shared.of)
+    systems = grade_systems(items, settings.graders, judges, by=grade_in_blocks if shared is None else shared.look_up)
     notes = [note for name, read in corpus.items() for note in notes_of(name, read.notes())]
     notes += [note for system in systems for note in notes_of(system.name, system.notes())]
     notes += map(Note, collect_remarks(settings.graders) if shared is None else shared.remarks)
@@ -196,10 +191,10 @@ def match_calibration(calibration: Path | Calibration | None, graders: Sequence[
         return None
     recipes = {grader.metric.name: identity(grader.metric, grader.recipe) for grader in graders}
     if isinstance(calibration, Calibration):
-        return calibration.matching(recipes)
+        return calibration.match_recipes(recipes)
     path = path_of(calibration)
     try:
-        return load_calibration(path).matching(recipes)
+        return load_calibration(path).match_recipes(recipes)
     except UserError as error:
         raise error.at(file=path) from error
 
@@ -221,7 +216,9 @@ class ResponseSet(NamedTuple):
         return {"skipped": len(self.skipped)} if self.skipped else {}
 
     def notes(self) -> list[str]:
-        return [f"{counted(len(self.skipped), 'row')} skipped; the first: {self.skipped[0]}"] if self.skipped else []
+        return (
+            [f"{format_count(len(self.skipped), 'row')} skipped; the first: {self.skipped[0]}"] if self.skipped else []
+        )
 
 
 def load(

@@ -40,7 +40,7 @@ class SpreadGradings(NamedTuple):
     by_metric: dict[str, Gradings]
     remarks: list[str]
 
-    def of(self, grader: Grader, _: Sequence[Grounded]) -> Gradings:
+    def look_up(self, grader: Grader, _: Sequence[Grounded]) -> Gradings:
         return self.by_metric[grader.metric.name]
 
 

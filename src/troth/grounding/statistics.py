@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from troth.core.names import Path, labelled
+from troth.core.names import Path, name_paths
 from troth.core.records import Grounded
 from troth.grounding.score import load
 
@@ -30,7 +30,7 @@ def statistics(*data: Path, format: str | None = None) -> list[GroundedStatistic
     >>> statistics(path("documents/judged.jsonl"))[0].data
     'judged'
     """
-    return [grounded_statistics(name, load([path], format).items) for name, path in labelled(data, "file")]
+    return [grounded_statistics(name, load([path], format).items) for name, path in name_paths(data, "file")]
 
 
 def grounded_statistics(name: str, items: Sequence[Grounded]) -> GroundedStatistics:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.metric import Metric
 from troth.core.parts import Parts
 from troth.core.records import Dialogue, Grounded, Turn
@@ -22,7 +22,7 @@ def row(prediction: Any, reference: Any, further: Mapping[str, Any]) -> dict[str
     """One row of the columns; `further`: dialogue_id, turn_id, history."""
     for name in further:
         if name not in SINGLE:
-            raise UserError(f"there is no '{name}' to add", hint=near(name, SINGLE) or ", ".join(SINGLE))
+            raise UserError(f"there is no '{name}' to add", hint=suggest_name(name, SINGLE) or ", ".join(SINGLE))
     columns = {SINGLE[name]: value for name, value in further.items() if value is not None}
     return {"predictions": prediction, "references": reference} | columns
 
@@ -32,7 +32,7 @@ def rows(columns: Mapping[str, Iterable[Any] | None]) -> list[dict[str, Any]]:
     lists = {name: list(column) for name, column in columns.items() if column is not None}
     for name in lists:
         if name not in Columns._fields:
-            raise UserError(f"there is no column '{name}'", hint=near(name, Columns._fields))
+            raise UserError(f"there is no column '{name}'", hint=suggest_name(name, Columns._fields))
     if len({len(column) for column in lists.values()}) > 1:
         counts = ", ".join(f"{len(column)} {name}" for name, column in lists.items())
         raise UserError(f"the columns differ in length: {counts}", hint="one reference for each prediction")

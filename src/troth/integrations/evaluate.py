@@ -15,7 +15,7 @@ from typing import Any
 
 from troth.core.errors import UserError
 from troth.core.metric import Metric
-from troth.core.names import listed
+from troth.core.names import parse_names
 from troth.core.options import keywords, resolve
 from troth.core.score import Score
 from troth.integrations import columns as tables
@@ -30,7 +30,7 @@ def load(metric: str | Iterable[str], **options: Any) -> Computable:
     0.0
     """
     settings = resolve(LoadSettings, options)
-    names = listed(metric)
+    names = parse_names(metric)
     if not names:
         raise UserError("no metric is named", hint="for example jga")
     against, metrics = find_metrics(names, settings.against)

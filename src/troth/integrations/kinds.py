@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.metric import Metric
 from troth.core.names import Path
 from troth.core.options import option, python_only, resamples_option, seed_option
 from troth.core.records import Schema
-from troth.core.registry import Registry, imported
+from troth.core.registry import Registry, import_path
 from troth.core.score import Score
 from troth.grounding.metrics import Models
 from troth.grounding.score import ground
@@ -46,7 +46,7 @@ def find_metrics(names: Sequence[str], against: str | None) -> tuple[str, list[M
     """What the metrics take as references, and the metrics; the first kind that has them all."""
     if against is not None and against not in TASKS:
         raise UserError(f"against '{against}' is not known", hint="one of: " + ", ".join(TASKS))
-    registries: list[Registry[Metric]] = [imported(path) for path in REGISTRIES]
+    registries: list[Registry[Metric]] = [import_path(path) for path in REGISTRIES]
     declared = [registry.load(name) for registry in registries for name in registry]
     known = {
         kind: {metric.name: metric for metric in declared if metric.against == kind}
@@ -63,7 +63,7 @@ def find_metrics(names: Sequence[str], against: str | None) -> tuple[str, list[M
             continue
         if any(metric.name == name and not metric.against for metric in declared):
             raise UserError(f"'{name}' needs acts and a schema", hint="troth.nlg scores it from files")
-        hint = near(name, every) or "known: " + ", ".join(every)
+        hint = suggest_name(name, every) or "known: " + ", ".join(every)
         raise UserError(f"no metric {f'against {against} ' if against else ''}is called '{name}'", hint=hint)
     raise UserError(f"{', '.join(names)} do not take the same references", hint="load them apart")
 

@@ -156,13 +156,13 @@ def _failure(error: UserError) -> BaseException:
 
 
 def _change(outcome: GateOutcome, over: str) -> str:
-    from troth.core.table import signed
+    from troth.core.table import format_difference
 
-    bounds = [signed(bound, outcome.scale) for bound in (outcome.low, outcome.high) if bound is not None]
+    bounds = [format_difference(bound, outcome.scale) for bound in (outcome.low, outcome.high) if bound is not None]
     interval = f" ({' … '.join(bounds)})" if bounds else ""
-    difference = signed(outcome.difference, outcome.scale)
+    difference = format_difference(outcome.difference, outcome.scale)
     change = f"{outcome.metric} {difference}{interval} over {outcome.dialogues} {over}"
-    return f"{change}, margin {signed(outcome.margin, outcome.scale).lstrip('+')}"
+    return f"{change}, margin {format_difference(outcome.margin, outcome.scale).lstrip('+')}"
 
 
 def _worse(outcome: GateOutcome, over: str, confidence: float) -> str:

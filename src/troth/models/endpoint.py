@@ -22,19 +22,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from troth.core.errors import UserError
+from troth.models import client
 from troth.models.backends import Backend
 from troth.models.batches import Batch, Room, batch_by_length
-from troth.models.client import (
-    CHAT,
-    MAX_BYTES,
-    Client,
-    Completion,
-    RefusedError,
-    ServerError,
-    parse_address,
-    parse_completion,
-    user_error,
-)  # fmt: skip
 from troth.models.protocols import Continuation, Request
 
 K = TypeVar("K")
@@ -69,7 +59,7 @@ class EndpointLm:
         chat: bool = False,
     ) -> None:
         """`chat`: generate texts only through `/chat/completions`."""
-        self.client = Client(url, key_variable=key_variable, timeout=timeout or TIMEOUT)
+        self.client = client.Client(url, key_variable=key_variable, timeout=timeout or TIMEOUT)
         self.model, self.parallel = model, parallel
         self._way: Mapping[str, Any] | None = None
         self._uses_chat: bool | None = True if chat else None
@@ -78,7 +68,7 @@ class EndpointLm:
 
     @classmethod
     def from_name(cls, name: str, *, timeout: float | None = None, chat: bool = False) -> EndpointLm:
-        url, model = parse_address(name, KEY)
+        url, model = client.parse_address(name, KEY)
         if not model:
             raise UserError(f"'{name}' has no name of a model", hint="such as http://localhost:8000/v1#MODEL")
         return cls(url, model, timeout=timeout, chat=chat)
@@ -108,7 +98,7 @@ class EndpointLm:
 
     def chat(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> dict[str, Any]:
         """The server's next message in a chat, in OpenAI's layout."""
-        message = self._ask(CHAT, {"messages": messages, **options}).message
+        message = self._ask(client.CHAT, {"messages": messages, **options}).message
         if not message:
             hint = "is the server OpenAI-compatible?"
             raise UserError(f"{self.name} does not answer as OpenAI's API does", hint=hint)
@@ -136,7 +126,7 @@ class EndpointLm:
             body = {"prompt": prompt, "temperature": 0.0, "add_special_tokens": request.bos, **way}
             try:
                 scores = parse_scores(self._ask("/completions", body, TOO_LONG if known else UNABLE).choice, prompt)
-            except RefusedError as error:
+            except client.RefusedError as error:
                 if known:
                     return self._without_scores(request)
                 reason = f" ({error}: {error.text})" if error.text else f" ({error})"
@@ -164,32 +154,31 @@ class EndpointLm:
             try:
                 answer = self._ask("/completions", {"prompt": prompt, **options}, ABSENT)
                 self._uses_chat = False
-            except RefusedError:
+            except client.RefusedError:
                 self._uses_chat = True
         if self._uses_chat:
-            answer = self._ask(CHAT, {"messages": [{"role": "user", "content": prompt}], **options})
+            answer = self._ask(client.CHAT, {"messages": [{"role": "user", "content": prompt}], **options})
         self._count(answer)
         if answer.text is None:  # such as a model that only thinks, or calls a tool
             raise UserError(f"{self.name} answers without a text")
         return answer.text
 
-    def _count(self, answer: Completion) -> None:
+    def _count(self, answer: client.Completion) -> None:
         for name in ("prompt_tokens", "completion_tokens"):
             number = answer.usage.get(name)
             if isinstance(number, int) and 0 <= number < 10**9:
                 self.usage[name] += number
 
-    def _ask(self, path: str, body: Mapping[str, Any], expected: Sequence[int] = ()) -> Completion:
-        """The server's answer; raises RefusedError for an expected status, UserError for all other problems."""
+    def _ask(self, path: str, body: Mapping[str, Any], expected: Sequence[int] = ()) -> client.Completion:
+        """The server's answer; raises client.RefusedError for an expected status, UserError for all other problems."""
         data = json.dumps({"model": self.model, **body}).encode()
+        limit = min(client.MAX_BYTES, ANSWER + PER_BYTE * len(data))
         try:
-            return self.client.post(
-                path, data, parse=parse_completion, max_bytes=min(MAX_BYTES, ANSWER + PER_BYTE * len(data))
-            )
-        except ServerError as error:
-            if isinstance(error, RefusedError) and error.status in expected:
+            return self.client.post(path, data, parse=client.parse_completion, max_bytes=limit)
+        except client.ServerError as error:
+            if isinstance(error, client.RefusedError) and error.status in expected:
                 raise
-            raise user_error(error, self.name) from error
+            raise client.user_error(error, self.name) from error
 
 
 def parse_scores(choice: Mapping[str, Any], prompt: str) -> Scores | None:

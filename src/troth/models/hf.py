@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from troth.core.errors import UserError
 from troth.models import hub
 from troth.models.backends import INT8, Backend
-from troth.models.batches import Batch, Room, batch_by_length, compute_batched, pad_rows, replace_surrogates, tensors
+from troth.models.batches import (
+    Batch,
+    Room,
+    batch_by_length,
+    compute_batched,
+    padded_tensors,
+    replace_surrogates,
+    tensors,
+)
 from troth.models.embedded import CrossEncoder, Row, entailments
 from troth.models.hub import ModelFiles, load, loading, tokenizing
 from troth.models.protocols import Continuation, Entailment, Request, TextPair
@@ -262,7 +270,7 @@ class HfLm:
             return self._score_batch(batch[:half]) + self._score_batch(batch[half:])
         if last == first:
             return [row.answer([]) for row in batch]
-        ids, mask = (torch.from_numpy(array) for array in pad_rows([row.ids for row in batch]))
+        ids, mask = padded_tensors([row.ids for row in batch])
         with torch.inference_mode():
             inputs = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
             if self._model.chooses:
@@ -303,7 +311,7 @@ class HfLm:
 
         tokenizer = self._model.tokenizer
         padding = tokenizer.pad_token_id or 0
-        ids, mask = (torch.from_numpy(array) for array in pad_rows(rows, padding, left=True))
+        ids, mask = padded_tensors(rows, padding, left=True)
         with torch.inference_mode():
             out = self._model.model.generate(
                 input_ids=ids,

@@ -155,7 +155,7 @@ def _mask_scores(rest: Sequence[tuple[int, list[int]]], end: int) -> Iterator[Bl
 Reader = Callable[[PackedRow, Sequence[int]], Iterator[Any]]  # a row, and places in it, to the logits there, in parts
 
 
-def attended(query: Any, key: Any, value: Any, blocks: Sequence[Block], scale: float | None = None) -> Any:
+def attend_blocks(query: Any, key: Any, value: Any, blocks: Sequence[Block], scale: float | None = None) -> Any:
     """Attention within blocks: (batch, heads, tokens, size) to (batch, tokens, heads, size)."""
     shared = query.shape[1] != key.shape[1]
     out = torch.empty_like(query.transpose(1, 2), memory_format=torch.contiguous_format)
@@ -173,8 +173,8 @@ def attended(query: Any, key: Any, value: Any, blocks: Sequence[Block], scale: f
 def attention(
     _: Any, query: Any, key: Any, value: Any, _mask: Any, *, scaling: float | None = None, **_options: Any
 ) -> tuple[Any, None]:
-    """`attended` with the signature that transformers expects."""
-    return attended(query, key, value, _BLOCKS.get(), scaling), None
+    """`attend_blocks` with the signature that transformers expects."""
+    return attend_blocks(query, key, value, _BLOCKS.get(), scaling), None
 
 
 def by_modules(model: Any) -> Reader:
@@ -203,7 +203,7 @@ def by_rows(model: Any, *, int8: bool = False) -> Reader:
 
     def read(row: PackedRow, indexes: Sequence[int]) -> Iterator[Any]:
         def attend(query: Any, key: Any, value: Any) -> Any:
-            return attended(query[None], key[None], value[None], row.blocks)[0].flatten(1)
+            return attend_blocks(query[None], key[None], value[None], row.blocks)[0].flatten(1)
 
         return rows.logits(torch.tensor(row.ids), torch.tensor(row.depths), torch.tensor(indexes), attend)
 

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from troth.core.errors import UserError, near
-from troth.core.names import listed
+from troth.core.errors import UserError, suggest_name
+from troth.core.names import parse_names
 from troth.core.options import Option
 from troth.core.registry import Registry
 
@@ -47,9 +47,9 @@ def configure(registry: Registry[type[M]], name: str, options: Mapping[str, Any]
     known = "options: " + ", ".join(kinds)
     for option in options:
         if option not in kinds:
-            raise UserError(f"'{name}' has no option '{option}'", hint=near(option, kinds) or known)
+            raise UserError(f"'{name}' has no option '{option}'", hint=suggest_name(option, kinds) or known)
     values = {
-        option: listed(value) if isinstance(value, str) and "tuple" in str(kinds[option]) else value
+        option: parse_names(value) if isinstance(value, str) and "tuple" in str(kinds[option]) else value
         for option, value in options.items()
     }
     try:

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
-from troth.core.options import one_of
+from troth.core.options import check_choice
 from troth.core.records import Dialogue, Pair, Schema, Service
 from troth.core.registry import Registry
 from troth.readers import source
@@ -137,7 +137,7 @@ def convert(
     >>> detect(out), len(list(read(out)))
     ('jsonl', 22)
     """
-    one_of("side", side, ("both", "gold", "pred"))
+    check_choice("side", side, ("both", "gold", "pred"))
     path = path_of(path)
     document = source.find_beside(path, source.SCHEMA)
     name = format or detect(path)

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from troth.core.decode import DECODING_ERRORS
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.records import Dialogue, Frame, Pair, State, Turn
 from troth.readers import plain
 from troth.readers.decode import error_context, lines
@@ -51,7 +51,7 @@ def resembles(document: Document) -> bool:
     except DECODING_ERRORS:
         return False
     missing = [key for key in NEEDED if key not in row]
-    return len(missing) == 1 and ("pred" in row or any(near(key, missing) for key in row if key not in KEYS))
+    return len(missing) == 1 and ("pred" in row or any(suggest_name(key, missing) for key in row if key not in KEYS))
 
 
 def read(document: Document) -> Iterator[Dialogue | Pair]:

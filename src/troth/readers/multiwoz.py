@@ -82,10 +82,7 @@ def _turns(log: list[Any], *, annotated: bool) -> Iterator[Turn]:
             coref = coref or "coreference" in user
             metadata = plain.mapping(plain.field(system, "metadata", f"log[{position + 1}]"), "'metadata'")
             yield Turn(
-                speaker="USER",
-                text=_text(user, position),
-                frames=frames(metadata),
-                coref=coref if annotated else None,
+                speaker="USER", text=_text(user, position), frames=frames(metadata), coref=coref if annotated else None
             )
             yield Turn(speaker="SYSTEM", text=_text(system, position + 1))
 

@@ -19,11 +19,7 @@ from troth.readers.format import Format
 from troth.readers.source import Document
 
 FORMAT = Format(
-    name="mwzeval",
-    about="mwzeval's files: predicted states and responses",
-    profile="mwzeval",
-    side="pred",
-    writes=True,
+    name="mwzeval", about="mwzeval's files: predicted states and responses", profile="mwzeval", side="pred", writes=True
 )
 
 _START = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*[{\]]')

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, Literal
 
 import msgspec
 
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.records import Dialogue, Frame, Pair, State, Turn
 from troth.readers.decode import members
 from troth.readers.source import Document
@@ -70,7 +70,7 @@ def refuse_unknown_keys(row: Mapping[str, Any], known: Sequence[str], note: str 
     """Raises an error for a key that a format does not have: a misspelt key must not be taken for a missing one."""
     for key in row:
         if key not in known:
-            hint = near(key, known) or "known: " + ", ".join(known) + note
+            hint = suggest_name(key, known) or "known: " + ", ".join(known) + note
             raise UserError(f"key '{key}' is not known", hint=hint)
 
 

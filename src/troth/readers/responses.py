@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from troth.core.errors import UserError, near
-from troth.core.options import one_of
+from troth.core.errors import UserError, suggest_name
+from troth.core.options import check_choice
 from troth.core.records import Speaker
 from troth.readers import cells, plain, source
 from troth.readers.decode import LAYOUT, error_context, lines
@@ -59,7 +59,7 @@ def read(
     are matched to the system turns of gold in order, and `tell` is called with a message that says so.
     """
     if format is not None:
-        one_of("the format of responses", format, FORMATS)
+        check_choice("the format of responses", format, FORMATS)
     responses: dict[Key, Response] = {}
     for document in source.documents(path):
         kind = format or detect(document)
@@ -99,7 +99,7 @@ def check_keys(responses: Mapping[Key, Response], turns: Turns) -> None:
 
 def _check(row: _Row, turns: Turns, other: Response | None, file: str) -> None:
     if row.dialogue not in turns:
-        hint = near(row.dialogue, turns) or "do gold and responses belong together?"
+        hint = suggest_name(row.dialogue, turns) or "do gold and responses belong together?"
         raise UserError("gold has no such dialogue", hint=hint)
     speakers = turns[row.dialogue]
     hint = "turns are counted from 0, both the user's and the system's"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from troth.core.errors import UserError
-from troth.core.names import listed
+from troth.core.names import parse_names
 from troth.core.progress import note
 from troth.core.randomness import generator
 from troth.core.records import Dialogue, Pair
@@ -38,7 +38,7 @@ def sample(items: Sequence[Item], shots: Shots, seed: int = 0) -> list[Item]:
         return _select_ids(items, Path(shots).read_text(encoding="utf-8").split(), shots)
     if isinstance(shots, str | float | int):
         return _draw_share(items, shots, seed)
-    return _select_ids(items, listed(shots))
+    return _select_ids(items, parse_names(shots))
 
 
 def draw(items: Sequence[Item], count: int, seed: int = 0) -> list[Item]:

@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 
 from troth import stats
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.metric import Better, Scale
-from troth.core.names import distinct, listed
+from troth.core.names import parse_names, unique_names
 from troth.core.progress import note
 from troth.report.sources import Run, ScoredSystem, open_run
 
@@ -111,7 +111,7 @@ def compare(
         systems = _put_first(base, systems)
     if common:
         systems = _restrict_to_common(systems)
-    names = listed(metrics) or _first_metric(systems)
+    names = parse_names(metrics) or _first_metric(systems)
     compared = list(combinations(systems, 2)) if pairs else [(systems[0], other) for other in systems[1:]]
     for base_system, other in compared:
         for metric in names:
@@ -126,7 +126,9 @@ def _put_first(base: str, systems: Sequence[ScoredSystem]) -> list[ScoredSystem]
     """The same systems with the base first."""
     names = [system.name for system in systems]
     if base not in names:
-        raise UserError(f"there is no system '{base}'", hint=near(base, names) or "systems: " + ", ".join(names))
+        raise UserError(
+            f"there is no system '{base}'", hint=suggest_name(base, names) or "systems: " + ", ".join(names)
+        )
     return sorted(systems, key=lambda system: system.name != base)
 
 
@@ -156,14 +158,7 @@ def _first_metric(systems: Sequence[ScoredSystem]) -> list[str]:
     return [next((metric for metric in shared if all(system.has_rows(metric) for system in systems)), shared[0])]
 
 
-def gate(
-    base: Run,
-    new: Run,
-    *,
-    metric: str,
-    margin: float,
-    confidence: float = 0.95,
-) -> GateOutcome:
+def gate(base: Run, new: Run, *, metric: str, margin: float, confidence: float = 0.95) -> GateOutcome:
     """Decides whether `new` is worse than `base` by more than `margin`: "worse", "not worse" or "undecided".
 
     Each run is a `Result` with one system, or the folder that one was saved to. `margin` is in the terms of
@@ -255,7 +250,7 @@ def _systems(runs: Sequence[Run]) -> list[ScoredSystem]:
     """The systems of all runs, in the order given, each under a name of its own."""
     sources = [open_run(run, number) for number, run in enumerate(runs, 1)]
     systems = [system for source in sources for system in source.systems]
-    names = distinct([(system.source.path, system.system) for system in systems])
+    names = unique_names([(system.source.path, system.system) for system in systems])
     for name in names:
         if names.count(name) > 1:
             raise UserError(f"'{name}' is named twice", hint="name every run or prediction once")

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from troth.core.digest import joined_digest
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.groups import ALL
 from troth.core.metric import Metric
 from troth.core.names import Path, path_of
@@ -129,7 +129,9 @@ def _check(shards: Sequence[_Shard]) -> None:
             raise UserError(what, file=shard.path, hint="merge runs of one command")
         if set(shard.result.systems) != set(first.result.systems):
             odd = sorted(set(shard.result.systems) ^ set(first.result.systems))[0]
-            hint = near(odd, {*shard.result.systems, *first.result.systems} - {odd}) or "name systems: NAME=FILE"
+            hint = (
+                suggest_name(odd, {*shard.result.systems, *first.result.systems} - {odd}) or "name systems: NAME=FILE"
+            )
             raise UserError(f"system '{odd}' is not in all runs", file=shard.path, hint=hint)
         _check_rules(first, shard)
     _check_dialogues(shards)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.groups import ALL
 from troth.core.metric import Metric
 from troth.core.names import path_of
@@ -240,7 +240,7 @@ class ScoredSystem:
         if sums is None or not sums.den[self._mine].any():
             known = [name for system, name in self.source.sums.by if system == self.system and name != metric]
             score = self.score(metric)
-            hint = near(metric, known) or "it has: " + (", ".join(known) or "none")
+            hint = suggest_name(metric, known) or "it has: " + (", ".join(known) or "none")
             what = f"'{self.name}' has no metric '{metric}'"
             raise UserError(what, hint=(score.reason if score is not None else None) or hint)
         return Sums(sums.num[self._mine], sums.den[self._mine])

@@ -73,6 +73,6 @@ def estimate(counts: Counts, dialogues: Sequence[str], how: Resampling) -> Estim
     # Means of the counts, times how many dialogues are drawn.
     drawn = stats.bootstrap(summed, np.ones_like(summed), resamples=resamples, seed=how.seed) * len(names)
     samples = [bleu(row) if row[-1] else math.nan for row in drawn.tolist()]
-    (bounds,) = intervals.expanded(value, samples, len(names))
+    (bounds,) = intervals.expanded_percentile(value, samples, len(names))
     low, high = (None if end is None else min(max(end, 0.0), 1.0) for end in (bounds.low, bounds.high))
     return Estimate(value, low, high, len(counts), bounds.reason)

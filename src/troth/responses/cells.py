@@ -99,7 +99,7 @@ class ResponseScorer:
             yield from cells(metric, metric.unit, system.parts(metric), wide)
         if not {"act", "slot", "kind"} & set(self.by):
             return
-        acts = [response.alone(act) for response in system.responses for act in response.answer.acts]
+        acts = [response.with_act(act) for response in system.responses for act in response.answer.acts]
         keys = [(act.dialogue, act.answer.index, str(index)) for index, act in enumerate(acts)]
         # SER last: the count of a table is that of its first metric, and SGSAcc applies to more acts.
         by_act = sorted((metric for metric in metrics if metric.compute.by_act), key=lambda m: "nli" not in m.needs)

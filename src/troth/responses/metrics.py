@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from troth.core.metric import Metric
-from troth.core.names import listed
+from troth.core.names import parse_names
 from troth.core.records import Speaker
 from troth.core.registry import Registry
 from troth.responses import bleu, references
@@ -41,7 +41,7 @@ class JudgedResponse(NamedTuple):
             return any(act.entailed is False for act in self.answer.acts)
         return _ser(self)[0] > 0
 
-    def alone(self, act: ActView) -> JudgedResponse:
+    def with_act(self, act: ActView) -> JudgedResponse:
         """The same response as if it had this act only."""
         return self._replace(answer=msgspec.structs.replace(self.answer, acts=(act,)))
 
@@ -195,7 +195,7 @@ METRICS: Registry[Metric] = Registry(
 def select_metrics(names: str | Iterable[str] | None) -> list[Metric]:
     """The metrics of these names, each with those that are derived from it. None: all of ours."""
     metrics: dict[str, Metric] = {}
-    for name in listed(names) or METRICS.own:
+    for name in parse_names(names) or METRICS.own:
         metric = METRICS.load(name)
         metrics |= {m.name: m for m in (metric, *(m for m in OURS if m.of == metric.name))}
     return list(metrics.values())
@@ -259,4 +259,4 @@ def _cover_turns(scoring: TurnScoring) -> Callable[[JudgedResponse], Fraction]:
 
 
 def _cover_acts(scoring: TurnScoring) -> Callable[[JudgedResponse], Fraction]:
-    return lambda r: (sum(scoring.part(r.alone(act))[1] for act in r.answer.acts), float(len(r.answer.acts)))
+    return lambda r: (sum(scoring.part(r.with_act(act))[1] for act in r.answer.acts), float(len(r.answer.acts)))

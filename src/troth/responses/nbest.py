@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from troth.core.errors import UserError, near
-from troth.core.names import Path, labelled, path_of
+from troth.core.errors import UserError, suggest_name
+from troth.core.names import Path, name_paths, path_of
 from troth.core.records import Schema
 from troth.core.signature import signature
 from troth.models import Nli
@@ -64,7 +64,7 @@ def rerank_file(
     continued.
     """
     paths = [nbest] if isinstance(nbest, str | PathLike) else list(nbest)
-    named = labelled(paths, "file of n-best lists")
+    named = name_paths(paths, "file of n-best lists")
     lists = merge_lists({name: read(path) for name, path in named}) if len(named) > 1 else read(named[0][1])
     known = corpus.read(gold, schema, format=format)
     turns = _match_turns(lists, known)
@@ -73,7 +73,7 @@ def rerank_file(
         for (dialogue, turn), choice in zip(turns, choices, strict=True):
             file.write(encode_choice(dialogue, turn, choice))
     described = corpus.classify_descriptions(known.schema)
-    recipe = RerankRecipe.of(nli, gated=gated, augment=augment, descriptions=described)
+    recipe = RerankRecipe.for_model(nli, gated=gated, augment=augment, descriptions=described)
     notes = [*corpus.description_notes(described), *corpus.truncation_notes(nli)]
     return summarize(choices, signature("rerank", recipe, n=len(choices)), notes)
 
@@ -174,7 +174,7 @@ def _match_turns(lists: Mapping[Key, _List], gold: corpus.ActCorpus) -> dict[Key
         try:
             with error_context(line=row.line, dialogue=dialogue, turn=turn):
                 if dialogue not in names:
-                    hint = near(dialogue, names) or "do gold and lists belong together?"
+                    hint = suggest_name(dialogue, names) or "do gold and lists belong together?"
                     raise UserError("gold has no such dialogue", hint=hint)
                 if key not in turns:
                     hint = "turns count from 0, the user's and the system's"

@@ -43,7 +43,7 @@ class RerankRecipe:
     nli: str = ""
 
     @classmethod
-    def of(
+    def for_model(
         cls, nli: Nli, *, gated: bool, augment: Augment, descriptions: str = "schema", refs: Refs = "b"
     ) -> RerankRecipe:
         rule = "any+present" if gated else "any"

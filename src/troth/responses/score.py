@@ -13,12 +13,12 @@ from troth.core.data_options import format_option, nli_option, schema_option, tr
 from troth.core.digest import digest, schema_digest
 from troth.core.errors import UserError
 from troth.core.metric import Metric
-from troth.core.names import Path, is_path, labelled, listed, path_of
+from troth.core.names import Path, is_path, name_paths, parse_names, path_of
 from troth.core.options import (
     cache_file,
     keywords,
     option,
-    recorded,
+    record_arguments,
     resamples_option,
     resolve,
     run_folder,
@@ -156,7 +156,7 @@ def read_responses(
         ids = None if settings.ids is None else path_of(settings.ids)
         by_system = {
             label: response_files.read(path, speakers, format=settings.pred_format, ids=ids, tell=notes.append)
-            for label, path in labelled(responses, "file of responses")
+            for label, path in name_paths(responses, "file of responses")
         }
     train = settings.train_schema
     seen = None if train is None else frozenset(corpus.find_schema(train, gold) or ())
@@ -182,7 +182,7 @@ def score_responses(read: ResponseCorpus, settings: ResponseSettings) -> Result:
         metrics=[*metrics, *measures.companion_metrics(metrics)],
         notes=[Note(text) for text in run.all_notes(systems)],
         findings=[act for act in acts if act.reference is not None and not act.entailed],
-        arguments=recorded(settings, **read.arguments),
+        arguments=record_arguments(settings, **read.arguments),
         explorer=lambda: explorer.archive(judged),
     ).save_if(settings.out)
 
@@ -195,7 +195,7 @@ class _Run:
         self.gold, self.files, self.notes = read.gold, read.responses, read.notes
         self.turns = [turn if settings.gold_text else turn._replace(gold="") for turn in self.gold.turns]
         self.model = corpus.open_model(settings.nli, settings.cache) if "nli" in needs else None
-        self.kinds = self.model is not None or "kind" in listed(settings.by)
+        self.kinds = self.model is not None or "kind" in parse_names(settings.by)
 
     def recipes(self) -> Recipes:
         schema, settings = self.gold.schema, self.settings
@@ -233,7 +233,7 @@ class _Run:
 
     def systems(self) -> list[JudgedSystem]:
         """All systems, judged; gold's part is done once."""
-        scored, settings = self._scored(), self.settings
+        scored, settings = self._scored_turns(), self.settings
         prepared: dict[Key, tuple[ActReference, ...]] = {}
         if self.model is not None:
             distinct = {turn.key: turn for turns in scored.values() for turn in turns}
@@ -242,10 +242,10 @@ class _Run:
                 validate="negatives" in self.needs, count=settings.negatives, seed=settings.seed,
                 refs=settings.refs,
             )  # fmt: skip
-            prepared = dict(zip(distinct, self._asked(prepare, list(distinct.values())), strict=True))
-        return [self._system(name, turns, prepared) for name, turns in scored.items()]
+            prepared = dict(zip(distinct, self._ask_model(prepare, list(distinct.values())), strict=True))
+        return [self._judge_system(name, turns, prepared) for name, turns in scored.items()]
 
-    def _asked(self, ask: Callable[[Sequence[Any], Nli], list[Any]], items: list[Any]) -> list[Any]:
+    def _ask_model(self, ask: Callable[[Sequence[Any], Nli], list[Any]], items: list[Any]) -> list[Any]:
         """What the model says of each item: asked here, or by workers that open it themselves, in the same batches."""
         model, settings = self.model, self.settings
         if model is None or in_process(settings.workers):
@@ -259,7 +259,7 @@ class _Run:
                 model.shortened |= cut
         return answers
 
-    def _scored(self) -> dict[str, list[SystemTurn]]:
+    def _scored_turns(self) -> dict[str, list[SystemTurn]]:
         """The turns that count, by system. Except under `skip`, all systems have the same turns."""
         if self.settings.missing == "skip":
             return {name: [one for one in self.turns if one.key in responses] for name, responses in self.files.items()}
@@ -268,7 +268,7 @@ class _Run:
         turns = [turn for turn in self.turns if all_turns or turn.dialogue in answered]
         return {name: turns for name in self.files}  # noqa: C420 (nobody changes them)
 
-    def _system(
+    def _judge_system(
         self, name: str, turns: Sequence[SystemTurn], prepared: Mapping[Key, tuple[ActReference, ...]]
     ) -> JudgedSystem:
         responses, slots = self.files[name], ser.noncategorical_slots(self.gold.schema)
@@ -276,8 +276,8 @@ class _Run:
         verdicts: Sequence[Sequence[ActVerdict | None]] = [(None,) * len(turn.acts) for turn in turns]
         if self.model is not None:
             refs = [prepared[turn.key] for turn in turns]
-            judge = partial(sgsacc.judged, augment=self.settings.augment)
-            verdicts = self._asked(judge, list(zip(turns, refs, texts, strict=True)))
+            judge = partial(sgsacc.judge_responses, augment=self.settings.augment)
+            verdicts = self._ask_model(judge, list(zip(turns, refs, texts, strict=True)))
         judged = [
             judged_response(
                 turn, text, acts, slots, kinds=self.kinds,

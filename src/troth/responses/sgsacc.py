@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.progress import bar
 from troth.core.randomness import generator
 from troth.core.records import Act, Dialogue, Schema, Service, Speaker
@@ -79,10 +79,10 @@ def due_act(act: Act, service: str, schema: Schema) -> DueAct:
     """An act with its service; a service or slot that the schema lacks is an error."""
     declared = schema.get(service)
     if declared is None:
-        hint = near(service, schema) or "is it the right schema?"
+        hint = suggest_name(service, schema) or "is it the right schema?"
         raise UserError(f"service '{service}' is not in the schema", hint=hint)
     if act.slot and (act.act, act.slot) not in PSEUDO and references.find_slot(act, declared) is None:
-        hint = near(act.slot, (slot.name for slot in declared.slots)) or "is it the right schema?"
+        hint = suggest_name(act.slot, (slot.name for slot in declared.slots)) or "is it the right schema?"
         raise UserError(f"slot '{act.slot}' of act {act.act} is not in the schema of {service}", hint=hint)
     return DueAct(act, declared)
 
@@ -273,10 +273,10 @@ def verdicts(
     augment: Augment = "retry",
 ) -> list[tuple[ActVerdict, ...]]:
     """A verdict on every act of each turn. A response that is None or empty is true to nothing."""
-    return judged(list(zip(turns, prepared, responses, strict=True)), nli, augment=augment)
+    return judge_responses(list(zip(turns, prepared, responses, strict=True)), nli, augment=augment)
 
 
-def judged(
+def judge_responses(
     items: Sequence[tuple[SystemTurn, Sequence[ActReference], str | None]], nli: Nli, *, augment: Augment = "retry"
 ) -> list[tuple[ActVerdict, ...]]:
     """As `verdicts`, of turns that come with their references and response."""

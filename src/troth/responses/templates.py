@@ -17,7 +17,7 @@ import msgspec
 
 from troth.core import names
 from troth.core.decode import reading
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.records import Act, Frame, Turn
 from troth.readers import source
 from troth.responses import corpus
@@ -170,7 +170,7 @@ def fingerprint(templates: Templates) -> str:
 def nearest_name(service: str, key: str, templates: Templates) -> str | None:
     """The nearest key or service where a template is lacking."""
     known = templates.get(service)
-    return near(service, templates) if known is None else near(key, known)
+    return suggest_name(service, templates) if known is None else suggest_name(key, known)
 
 
 def _intent(act: Act, frame: Frame) -> str | None:

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from troth.core.errors import UserError
-from troth.core.names import Path, is_path, listed, path_of
+from troth.core.names import Path, is_path, parse_names, path_of
 from troth.core.options import keywords, option, resolve
 from troth.core.parts import Joined, Parts, join
 from troth.core.records import Dialogue
 from troth.core.result import Finding, Note, Result
 from troth.core.tasks import Task
-from troth.robustness.metrics import COREF_JGA, JGA, NOHF, of_pairs, under
-from troth.robustness.settings import RobustnessSettings, by_name
+from troth.robustness.metrics import COREF_JGA, JGA, NOHF, on_set, pair_metrics
+from troth.robustness.settings import RobustnessSettings, parse_sets
 from troth.stats.estimates import NOTHING, Cell
 from troth.storage.explorer import Archive, DialogueView
 from troth.tracking.cells import TrackedSystem, recipe
@@ -27,7 +27,7 @@ from troth.tracking.consistency import CheckdstRecipe, UserTurns
 from troth.tracking.dialogues import DialogueRecorder, DialogueStates, ScoredDialogues, SlotValues, views
 from troth.tracking.feed import DialogueSource, PairConsumer, Predictions, feed
 from troth.tracking.profiles import profile as find_profile
-from troth.tracking.score import MEMORY, check_sides, default_profile, fitting, schema_of
+from troth.tracking.score import MEMORY, check_sides, default_profile, profile_for_files, schema_of
 from troth.tracking.scorer import Scorer
 
 TASK = Task("robust checkdst", "robustness", "dialogues", "troth.report.page.robustness", varies=True)
@@ -106,7 +106,7 @@ def checkdst(original: TestSet, perturbed: Mapping[str, TestSet] | Iterable[str]
 
 def read_checkdst(original: TestSet, perturbed: Mapping[str, TestSet] | Iterable[str]) -> dict[str, TestSides]:
     """The test sets by name; the original's name is empty."""
-    sides = {name: _sides(test_set) for name, test_set in {"": original, **by_name(perturbed)}.items()}
+    sides = {name: _sides(test_set) for name, test_set in {"": original, **parse_sets(perturbed)}.items()}
     if len(sides) < 2:
         raise UserError("no perturbed set is named", hint="for example NED=PATH")
     for gold, pred in sides.values():
@@ -117,9 +117,7 @@ def read_checkdst(original: TestSet, perturbed: Mapping[str, TestSet] | Iterable
 def score_checkdst(corpus: Mapping[str, TestSides], settings: CheckdstSettings) -> Result:
     """The result of a system on its original test set and the perturbed ones."""
     rules = CheckdstRecipe(
-        nohf=settings.nohf,
-        coref=settings.coref,
-        slots=frozenset(listed(settings.slots)) or None,
+        nohf=settings.nohf, coref=settings.coref, slots=frozenset(parse_names(settings.slots)) or None
     )
     sets = [_score_set(name, sides, settings, rules) for name, sides in corpus.items()]
     pairs = {one.name: join({"": sets[0].right, one.name: one.right}) for one in sets[1:]}
@@ -158,7 +156,7 @@ def _score_set(name: str, sides: TestSides, settings: CheckdstSettings, rules: C
     if settings.profile is not None:
         profile = find_profile(settings.profile)
     elif gold.path:
-        profile = fitting(gold.path, pred.path or None, schema)
+        profile = profile_for_files(gold.path, pred.path or None, schema)
     else:
         profile = default_profile(schema, MEMORY)
     profile = profile.with_rules(**settings.rules)
@@ -176,10 +174,10 @@ def _cells(sets: Sequence[_ScoredSet], pairs: Mapping[str, Joined], rules: Check
     for one in sets:
         make = partial(Cell, recipe=(*recipe(JGA, one.system.frames), rules))
         why = one.system.unscorable or NOTHING
-        yield make(under(JGA, one.name), one.right, reason=why)
-        for metric in of_pairs() if one.name else ():
-            yield make(under(metric, one.name), metric.compute(*pairs[one.name].parts.values()), reason=why)
-        yield Cell(under(NOHF, one.name), NOHF.compute(one.turns), rules, reason="no named entity is predicted")
+        yield make(on_set(JGA, one.name), one.right, reason=why)
+        for metric in pair_metrics() if one.name else ():
+            yield make(on_set(metric, one.name), metric.compute(*pairs[one.name].parts.values()), reason=why)
+        yield Cell(on_set(NOHF, one.name), NOHF.compute(one.turns), rules, reason="no named entity is predicted")
         if not one.name:
             yield make(COREF_JGA, COREF_JGA.compute(one.right, one.turns), reason=NO_COREF)
 

@@ -22,11 +22,11 @@ _SOFT: Metric = TRACKING.load("jga")
 
 JGA = _SOFT.derive(
     "jga", of="", about="share of units whose whole state is right, each right or wrong",
-    ignores=_SOFT.ignores | _ENTITIES | {"coref"}, compute=consistency.right,
+    ignores=_SOFT.ignores | _ENTITIES | {"coref"}, compute=consistency.exact_parts,
 )  # fmt: skip
 CJGA = JGA.derive(
     "cjga", of="", title="cJGA", about="share of the units right in at least one of two sets that are right in both",
-    needs=("twin",), compute=consistency.conditional,
+    needs=("twin",), compute=consistency.conditional_parts,
 )  # fmt: skip
 CJGA_ALL = CJGA.derive(
     "cjga_all", of="", title="cJGA over all pairs", about="share of all pairs of units that are right in both sets",
@@ -34,11 +34,11 @@ CJGA_ALL = CJGA.derive(
 )  # fmt: skip
 COREF_JGA = JGA.derive(
     "coref_jga", of="", title="Coreference JGA", about="JGA of the turns whose state rests on a reference",
-    ignores=_SOFT.ignores | _ENTITIES, needs=("coreference",), compute=consistency.coreferent,
+    ignores=_SOFT.ignores | _ENTITIES, needs=("coreference",), compute=consistency.coreference_parts,
 )  # fmt: skip
 NOHF = Metric(
     "nohf", "No hallucination", "share of the predicted named entities that stand in what was said", unit="turn",
-    ignores=frozenset({"right", "coref"}), compute=consistency.hallucination,
+    ignores=frozenset({"right", "coref"}), compute=consistency.hallucination_parts,
 )  # fmt: skip
 SLACK = Metric("slack", "Average slack", "mean distance from the best one over the other columns", better="lower")
 
@@ -47,7 +47,7 @@ METRICS: Registry[Metric] = Registry(
 )
 
 
-def of_pairs() -> list[Metric]:
+def pair_metrics() -> list[Metric]:
     """The metrics of two sets, the original and a perturbed one: the paper's, then those of other packages.
 
     Their `compute` takes the parts of JGA on both sets, over the units that both have, and returns parts.
@@ -55,7 +55,7 @@ def of_pairs() -> list[Metric]:
     return [metric for metric in map(METRICS.load, METRICS.by_name()) if "twin" in metric.needs]
 
 
-def under(metric: Metric, set: str) -> Metric:
+def on_set(metric: Metric, set: str) -> Metric:
     """A metric of CheckDST on a perturbed set: `cjga:NED`, "cJGA under NED". An empty name is the original set."""
     return metric.derive(f"{metric.name}:{set}", title=f"{_short(metric)} under {set}", variant=set) if set else metric
 
@@ -66,9 +66,9 @@ def table_2(metrics: Iterable[Metric]) -> list[Metric]:
     NoHF stands there for the original set and for the one with names swapped.
     """
     known = {metric.name: metric for metric in metrics}
-    usual = [under(CJGA, name).name for name in ("PI", "SDI", "NED")]
+    usual = [on_set(CJGA, name).name for name in ("PI", "SDI", "NED")]
     others = [metric.name for metric in known.values() if metric.of == CJGA.name and metric.name not in usual]
-    order = [JGA.name, COREF_JGA.name, *usual, *others, NOHF.name, under(NOHF, "NED").name]
+    order = [JGA.name, COREF_JGA.name, *usual, *others, NOHF.name, on_set(NOHF, "NED").name]
     return [known[name] for name in order if name in known]
 
 
@@ -83,7 +83,7 @@ class VariantMetrics(NamedTuple):
     variants: dict[str, Metric]  # by the variant's name
 
 
-def of_variants(metric: Metric, labels: Sequence[str], rule: str = "zero") -> VariantMetrics:
+def derive_variants(metric: Metric, labels: Sequence[str], rule: str = "zero") -> VariantMetrics:
     """What SGD-X derives from a metric under the variants of these names; `jga_v1-5` for v1 to v5.
 
     `rule`: how schema sensitivity counts units that are wrong under every variant.

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from troth.core.data_options import schema_option
 from troth.core.errors import UserError
-from troth.core.names import Path, named
-from troth.core.options import option, recorded
+from troth.core.names import Path, split_name_path
+from troth.core.options import option, record_arguments
 from troth.core.result import Result
 from troth.stats.estimates import Cell, SystemCells, build_result
 from troth.tracking.profiles import Profile
@@ -33,19 +33,19 @@ class RobustnessSettings(StateSettings):
 
     def build(self, task: str, cells: Iterable[Cell], dialogues: Sequence[str], **further: Any) -> Result:
         """The result of a task, saved where `out` says so."""
-        counts, arguments = further.pop("counts"), recorded(self, **further.pop("arguments"))
+        counts, arguments = further.pop("counts"), record_arguments(self, **further.pop("arguments"))
         system = SystemCells(self.name, cells, dialogues)
         result = build_result(task, [system], self.resampling, arguments=arguments, **further)
         return replace(result, counts=counts).save_if(self.out)  # one entry per set, which share the system's name
 
 
-def by_name(sets: Mapping[str, T] | Iterable[str]) -> dict[str, T | str]:
+def parse_sets(sets: Mapping[str, T] | Iterable[str]) -> dict[str, T | str]:
     """Sets of predictions by name, from a mapping or from `NAME=PATH` each."""
     if isinstance(sets, Mapping):
         return dict(sets)
     paths: dict[str, T | str] = {}
     for item in [sets] if isinstance(sets, str) else sets:
-        name, path = named(item)
+        name, path = split_name_path(item)
         if not name or not path:
             raise UserError(f"'{item}' has no name", hint="write it as NAME=PATH")
         if name in paths:

@@ -26,9 +26,9 @@ from troth.core.result import Finding, Note, Result
 from troth.core.tasks import Task
 from troth.perturb.schemas.files import SchemaSource, load, load_published
 from troth.perturb.schemas.renaming import rename_dialogue
-from troth.robustness.metrics import of_variants
+from troth.robustness.metrics import derive_variants
 from troth.robustness.sensitivity import all_wrong, values, variation
-from troth.robustness.settings import RobustnessSettings, by_name
+from troth.robustness.settings import RobustnessSettings, parse_sets
 from troth.stats.estimates import Cell
 from troth.storage.explorer import Archive, Header
 from troth.tracking import metrics as measures
@@ -115,7 +115,7 @@ def read_sgdx(
     """The corpus of a sensitivity run, from files or from dialogues in memory; then the schema must be given."""
     sources = {
         label: DialogueSource(path_of(side)) if is_path(side) else DialogueSource(dialogues=side, name=label)
-        for label, side in by_name(variants).items()
+        for label, side in parse_sets(variants).items()
     }
     if len(sources.keys() - {ORIGINAL}) < 2:
         raise UserError("sensitivity takes two variants or more", hint="for example v1=PRED v2=PRED")
@@ -193,7 +193,7 @@ def _common(metric: Metric, frames: Mapping[str, Frames]) -> _Common:
 def _cells(metric: Metric, systems: Mapping[str, TrackedSystem], grouping: Grouping, rule: str) -> Iterator[Cell]:
     """What SGD-X derives from a metric, for all units and for each group that all variants have units of."""
     labels = [label for label in systems if label != ORIGINAL]
-    derived = of_variants(metric, labels, rule)
+    derived = derive_variants(metric, labels, rule)
     by_group: dict[Group, dict[str, Frames]] = {}
     for label, system in systems.items():
         for group, frames in split_by_group(system.frames, grouping):

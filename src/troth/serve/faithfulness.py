@@ -8,7 +8,7 @@ from functools import cached_property
 
 import msgspec
 
-from troth.core.names import listed
+from troth.core.names import parse_names
 from troth.core.records import Grounded
 from troth.core.signature import signature
 from troth.grounding.calibration import Fitted
@@ -64,7 +64,7 @@ class GroundTask:
 
     @cached_property
     def graders(self) -> list[Grader]:
-        return make_graders(listed(self.settings.metrics) or default_metrics(), self.settings.open_models)
+        return make_graders(parse_names(self.settings.metrics) or default_metrics(), self.settings.open_models)
 
     @cached_property
     def judges(self) -> Mapping[str, Fitted] | None:

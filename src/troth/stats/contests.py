@@ -19,7 +19,7 @@ from troth.core.result import Result
 from troth.core.score import Score
 from troth.core.sums import DialogueSums, Sums
 from troth.stats.paired import EXACT, PairedSums, holm, of_all_swaps
-from troth.stats.resampling import SWAPS, TIE, Array, divide, on_grid, words
+from troth.stats.resampling import SWAPS, TIE, Array, divide, on_grid, random_words
 
 LEVEL = 0.05
 FEWEST, MOST = 2000, 10_000  # random swaps: with 2,000, Holm over a row of twenty systems still comes down to 0.01
@@ -109,7 +109,7 @@ def p_values(num: Array, den: Array, *, resamples: int, seed: int = 0) -> Array:
     extreme, defined = np.zeros((2, systems, systems, metrics))
     width, items = (dialogues + 63) // 64, max(dialogues, 4 * systems * metrics)
     together = np.concatenate([num, den[:, :, ~shared]], axis=2).swapaxes(0, 1).reshape(dialogues, -1)
-    for block in words(stream=SWAPS, seed=seed, resamples=resamples, width=width, items=items):
+    for block in random_words(stream=SWAPS, seed=seed, resamples=resamples, width=width, items=items):
         swapped = np.unpackbits(block.view(np.uint8), axis=1, count=dialogues).astype(np.float64)
         moved = (swapped @ together).reshape(len(block), systems, -1)
         _count(_Moved(num.sum(axis=1), den.sum(axis=1), moved), shared, extreme, defined)

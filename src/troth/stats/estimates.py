@@ -168,7 +168,7 @@ def _estimates(num: Floats, den: Floats, bounds: Sequence[float | None], how: Re
         n, d, count = num[held][:, columns], den[held][:, columns], int(held.sum())
         resamples = intervals.enough_resamples(count, how.resamples)
         samples = resampling.bootstrap(n, d, resamples=resamples, seed=how.seed)
-        ends_of = intervals.expanded(resampling.ratio(n, d), samples, count, cluster=how.cluster)
+        ends_of = intervals.expanded_percentile(resampling.ratio(n, d), samples, count, cluster=how.cluster)
         for c, ends in zip(columns, ends_of, strict=True):
             low = ends.low if ends.low is None or bounds[c] != math.inf else max(0.0, ends.low)
             found[c] = _estimate(num[:, c], den[:, c], ends._replace(low=low))

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from troth.core.errors import UserError
 from troth.stats import correlation, quantiles
 from troth.stats.correlation import vector
-from troth.stats.resampling import Array, columns
+from troth.stats.resampling import Array, to_columns
 
 FEW = 10  # below this many dialogues, an expanded percentile is at least as wide as the interval of Student's t
 REACHED = 5  # from this many dialogues on, resamples can be extreme enough for an expanded percentile
@@ -66,7 +66,7 @@ def share(
     whose units are all alike, with the weights k and 1. Right and wrong may change places.
     """
     check_confidence(confidence)
-    n, d = columns(num, den)
+    n, d = to_columns(num, den)
     place = np.zeros(len(n), dtype=np.int64) if strata is None else np.unique(strata, return_inverse=True)[1]
     shares = (_share(n[:, m] / top, d[:, m], place, confidence, cluster) for m in range(n.shape[1]))
     return [one if one.low is None or one.high is None else Bounds(one.low * top, one.high * top) for one in shares]
@@ -83,7 +83,7 @@ def _share(num: Array, den: Array, strata: NDArray[np.int64], confidence: float,
     r = min(float(num.sum()) / total, 1.0)
     spread = r * (1 - r)
     variance = _spread(num - r * den, strata) / total**2
-    mixed = erring(num, den)
+    mixed = count_erring(num, den)
     size = min(spread / variance, total) if variance > 0 and spread > 0 else total
     size = (mixed + 1) / (mixed / size + 1 / dialogues)
     t2 = quantiles.t((1 + confidence) / 2, dialogues - 1) ** 2
@@ -110,13 +110,13 @@ def is_share(num: Array, den: Array) -> bool:
     return bool(((num >= -slack) & (num <= den + slack)).all())
 
 
-def erring(num: Array, den: Array) -> int:
+def count_erring(num: Array, den: Array) -> int:
     """The number of dialogues that hold an error, or of those that hold a success, whichever is smaller."""
     slack = 1e-9 * np.abs(den)
     return min(int((num < den - slack).sum()), int((num > slack).sum()))
 
 
-def expanded(
+def expanded_percentile(
     values: ArrayLike,
     samples: ArrayLike,
     dialogues: int | Sequence[int],

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from troth.stats import quantiles
 from troth.stats.intervals import Bounds, check_confidence, is_share
-from troth.stats.resampling import SWAPS, TIE, Array, columns, divide, on_grid, ratio, resampled, words
+from troth.stats.resampling import SWAPS, TIE, Array, divide, on_grid, random_words, ratio, resample, to_columns
 
 FEW = 10  # below this many dialogues the p-value of the bootstrap is too small, and not given
 EXACT = 12  # up to this many dialogues that differ, all swaps are counted instead of random ones
@@ -78,7 +78,7 @@ def compare(
     check_confidence(confidence)
     pair = paired(num_a, den_a, num_b, den_b)
     difference = ratio(num_b, den_b) - ratio(num_a, den_a)
-    drawn = resampled(pair, difference_of, resamples=resamples, seed=seed)
+    drawn = resample(pair, difference_of, resamples=resamples, seed=seed)
     below, above = (drawn <= 0).sum(axis=0), (drawn >= 0).sum(axis=0)  # NaN is neither
     p_bootstrap = np.minimum(1, 2 * (np.minimum(below, above) + 1) / ((~np.isnan(drawn)).sum(axis=0) + 1))
     p_swaps = _randomization(pair, resamples=resamples, seed=seed)
@@ -188,7 +188,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def paired(num_a: ArrayLike, den_a: ArrayLike, num_b: ArrayLike, den_b: ArrayLike) -> PairedSums:
     """The sums of both systems, rounded so that all further sums are exact."""
-    a, b = columns(num_a, den_a), columns(num_b, den_b)
+    a, b = to_columns(num_a, den_a), to_columns(num_b, den_b)
     if a[0].shape != b[0].shape:
         raise ValueError(f"both systems must have the same dialogues and metrics, not {a[0].shape} and {b[0].shape}")
     (num_one, num_two), (den_one, den_two) = on_grid(a[0], b[0]), on_grid(a[1], b[1])
@@ -228,7 +228,7 @@ def _of_random_swaps(pair: PairedSums, *, resamples: int, seed: int) -> Array:
     swaps = _Swaps(pair)
     extreme, defined = np.zeros(metrics), np.zeros(metrics)
     width, items = (count + 63) // 64, max(count, 4 * metrics)
-    for block in words(stream=SWAPS, seed=seed, resamples=resamples, width=width, items=items):
+    for block in random_words(stream=SWAPS, seed=seed, resamples=resamples, width=width, items=items):
         apart = swaps.differences(np.unpackbits(block.view(np.uint8), axis=1, count=count).astype(np.float64))
         extreme += (apart >= swaps.seen).sum(axis=0)  # NaN is not
         defined += (~np.isnan(apart)).sum(axis=0)

@@ -28,7 +28,7 @@ BOOTSTRAP, SWAPS = 0, 1  # streams of one seed, independent of each other
 
 def ratio(num: ArrayLike, den: ArrayLike) -> Array:
     """The M metric values; NaN where a denominator is 0. Exact sums, so the order of dialogues changes no bit."""
-    sums = [np.array([math.fsum(column) for column in side.T.tolist()]) for side in columns(num, den)]
+    sums = [np.array([math.fsum(column) for column in side.T.tolist()]) for side in to_columns(num, den)]
     return divide(sums[0], sums[1])
 
 
@@ -38,11 +38,11 @@ def bootstrap(num: ArrayLike, den: ArrayLike, *, resamples: int = 1000, seed: in
     The draw depends on the seed and on D alone. Systems scored on the same dialogues in the same order are therefore
     resampled alike, and the difference of two results is a paired one.
     """
-    parts = [on_grid(side)[0] for side in columns(num, den)]
-    return resampled(parts, divide, resamples=resamples, seed=seed)
+    parts = [on_grid(side)[0] for side in to_columns(num, den)]
+    return resample(parts, divide, resamples=resamples, seed=seed)
 
 
-def columns(num: ArrayLike, den: ArrayLike) -> tuple[Array, Array]:
+def to_columns(num: ArrayLike, den: ArrayLike) -> tuple[Array, Array]:
     n, d = (np.asarray(side, dtype=np.float64) for side in (num, den))
     if n.shape != d.shape or n.ndim not in (1, 2):
         raise ValueError(f"num and den must both have shape (D,) or (D, M), not {n.shape} and {d.shape}")
@@ -84,7 +84,7 @@ def _check_draw(resamples: int, seed: int) -> None:
         raise UserError(f"the seed must be 0 or more, not {seed}")
 
 
-def words(*, stream: int, seed: int, resamples: int, width: int, items: int) -> Iterator[NDArray[np.uint64]]:
+def random_words(*, stream: int, seed: int, resamples: int, width: int, items: int) -> Iterator[NDArray[np.uint64]]:
     """Random 64-bit words, `width` per resample, in blocks of rows that hold about CHUNK items.
 
     A row begins on a word of its own, so neither the block's size nor the number of resamples moves the rows before.
@@ -109,7 +109,7 @@ def draws(count: int, *, resamples: int, seed: int, items: int = 0, strata: Sequ
     held = np.array(strata or [count], dtype=np.int64)
     sizes, begins = (np.repeat(of, held).astype(np.uint64) for of in (held, np.cumsum(held) - held))
     width = (count + 1) // 2
-    for block in words(stream=BOOTSTRAP, seed=seed, resamples=resamples, width=width, items=max(count, items)):
+    for block in random_words(stream=BOOTSTRAP, seed=seed, resamples=resamples, width=width, items=max(count, items)):
         # Multiply and shift maps 32 random bits to 0 … D-1, favouring some by D / 2^32: nothing that resampling sees.
         scaled = np.multiply(block.view("<u4")[:, :count], sizes, dtype=np.uint64)
         scaled >>= np.uint64(32)
@@ -121,13 +121,8 @@ def draws(count: int, *, resamples: int, seed: int, items: int = 0, strata: Sequ
         yield times
 
 
-def resampled(
-    parts: Sequence[Array],
-    statistic: Callable[..., Array],
-    *,
-    resamples: int,
-    seed: int,
-    strata: Sequence[int] = (),
+def resample(
+    parts: Sequence[Array], statistic: Callable[..., Array], *, resamples: int, seed: int, strata: Sequence[int] = ()
 ) -> Array:
     """A statistic of sums on each resample of the dialogues: shape (resamples, …).
 

@@ -57,7 +57,7 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class _Layout(msgspec.Struct, frozen=True):
-    layout: int = 1
+    layout: int
     sha256: dict[str, str] = {}
 
 
@@ -88,12 +88,15 @@ def save(result: Result, folder: str) -> None:
             explorer.write(fresh / EXPLORER, result.explorer())
         digests = {name: sha256(fresh / name) for name in (ROWS, EXPLORER) if (fresh / name).is_file()}
         run = msgspec.structs.replace(run, sha256=digests)
-        run = msgspec.structs.replace(run, seal=_seal(run))
-        (fresh / "run.json").write_bytes(msgspec.json.format(encode_json(run), indent=1) + b"\n")
+        sealed = msgspec.structs.replace(run, seal=compute_seal(encode_json(run)))
+        (fresh / "run.json").write_bytes(msgspec.json.format(encode_json(sealed), indent=1) + b"\n")
 
 
-def _seal(run: Run) -> str:
-    return hashlib.sha256(encode_json(msgspec.structs.replace(run, seal=""), deterministic=True)).hexdigest()
+def compute_seal(data: bytes) -> str:
+    """A digest of the content of `run.json`, whatever the order of its keys, without the seal itself."""
+    content = msgspec.json.decode(data)
+    content.pop("seal", None)
+    return hashlib.sha256(encode_json(content, deterministic=True)).hexdigest()
 
 
 def open(folder: str | os.PathLike[str]) -> Result:
@@ -187,7 +190,7 @@ def load(path: str) -> Run:
             age, what = ("a newer", "update troth to read it") if layout > LAYOUT else ("an older", AGAIN)
             raise UserError(f"written by {age} troth", file=str(file), hint=what)
         run = decode_json(data, Run)
-    if run.seal != _seal(run):
+    if run.seal != compute_seal(data):
         raise UserError("damaged: its content does not match its digest", file=str(file), hint=AGAIN)
     for score in run.scores:
         if not _is_possible(score):

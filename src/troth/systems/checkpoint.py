@@ -33,15 +33,15 @@ def is_done(folder: Path) -> bool:
 
 
 @contextmanager
-def replaced(place: Path) -> Iterator[Path]:
+def replaced_checkpoint(folder: Path) -> Iterator[Path]:
     """A folder of ours to fill, which replaces the one before as a whole. safetensors has errors of its own."""
     from safetensors import SafetensorError
 
     try:
-        with files.replaced_folder(str(place), lambda _: None) as fresh:
+        with files.replaced_folder(str(folder), lambda _: None) as fresh:
             yield fresh
     except SafetensorError as error:
-        raise UserError(f"cannot be written: {error}", file=str(place), hint=files.NO_ROOM) from error
+        raise UserError(f"cannot be written: {error}", file=str(folder), hint=files.NO_ROOM) from error
 
 
 def store(module: Any, optimizer: Any, state: FitState, folder: Path) -> None:
@@ -100,10 +100,10 @@ def weights(module: Any) -> dict[str, Any]:
     seen: set[tuple[int, int]] = set()
     tensors = {}
     for name, value in module.state_dict().items():
-        place = (value.data_ptr(), value.numel())
-        if place not in seen or value.numel() == 0:
+        memory = (value.data_ptr(), value.numel())
+        if memory not in seen or value.numel() == 0:
             tensors[name] = value.detach().contiguous()
-        seen.add(place)
+        seen.add(memory)
     return tensors
 
 

@@ -19,7 +19,7 @@ from troth.core.errors import UserError
 from troth.core.names import Path, path_of
 from troth.core.records import Act, Dialogue, Intent, Schema, Service, SlotSchema, State, Turn
 from troth.perturb.options import configure
-from troth.perturb.schemas.files import SchemaSource, Variant, load
+from troth.perturb.schemas.files import SchemaSource, load
 from troth.perturb.schemas.generators import GENERATORS, Generator
 from troth.perturb.schemas.renaming import Renaming, rename_dialogue
 from troth.readers import source
@@ -115,12 +115,12 @@ class TrackerCorpus:
         return replace(self, dialogues=sample(self.dialogues, shots, seed))
 
     def first(self, count: int | None, seed: int = 0) -> TrackerCorpus:
-        """So many dialogues, drawn; all of them for None."""
+        """A number of dialogues, drawn by the seed; all for None."""
         if count is None or count >= len(self.dialogues):
             return self
         return replace(self, dialogues=draw(self.dialogues, count, seed))
 
-    def augmented(self, augment: str | None, *, schemas: Path | None = None, seed: int = 0) -> TrackerCorpus:
+    def augment(self, augment: str | None, *, schemas: Path | None = None, seed: int = 0) -> TrackerCorpus:
         """The same dialogues, also under variants of the schema: "backtranslate", "corrupt" or "oracle".
 
         `schemas`: for "oracle", the folder of the variants' schemas, as SGD-X has them.
@@ -130,8 +130,11 @@ class TrackerCorpus:
         if augment == ORACLE and schemas is None:
             raise UserError(f"augment '{ORACLE}' needs the schemas of the variants", hint="a folder, as SGD-X has them")
         how = path_of(schemas) if augment == ORACLE and schemas is not None else augment
-        variants = variants_from(how, seed).vary(self._source)
-        return replace(self, wordings=tuple(_parse_wording(one) for one in variants))
+        wordings = [
+            Wording(variant.name, _services(variant.files[source.SCHEMA]), variant.renaming)
+            for variant in variants_from(how, seed).vary(self._source)
+        ]
+        return replace(self, wordings=tuple(wordings))
 
     @property
     def _source(self) -> SchemaSource:
@@ -152,7 +155,7 @@ def turns_of(dialogue: Dialogue, schema: Schema, *, complete: bool) -> Iterator[
     """The user turns of a dialogue. `complete`: all services of the schema are asked for, not only those annotated."""
     numbers = iter([number for number, _ in dialogue.user_turns()])
     before: dict[str, State] = {}
-    for place, turn in enumerate(dialogue.turns):
+    for index, turn in enumerate(dialogue.turns):
         if turn.speaker != "USER":
             continue
         names = schema if complete else dict.fromkeys(frame.service for frame in turn.frames)
@@ -162,9 +165,9 @@ def turns_of(dialogue: Dialogue, schema: Schema, *, complete: bool) -> Iterator[
             what = f"service '{unknown}' is not in the schema"
             raise UserError(what, dialogue=dialogue.id, turn=number, hint="name the schema that belongs to the data")
         services = tuple(schema[name] for name in names)
-        one = TrackerTurn(dialogue.id, number, services, dialogue.turns[:place], turn, dict(before))
-        yield one
-        before |= one.gold
+        user_turn = TrackerTurn(dialogue.id, number, services, dialogue.turns[:index], turn, dict(before))
+        yield user_turn
+        before |= user_turn.gold
 
 
 # -- schemas -----------------------------------------------------------------------------------------------------------
@@ -187,10 +190,6 @@ def variants_from(how: str, seed: int = 0) -> Generator:
         hint = "backtranslate, corrupt, a file of paraphrases, or a folder of schemas as SGD-X has them"
         raise UserError(f"variants of the schema cannot come from '{how}'", hint=hint)
     return configure(GENERATORS, *options)
-
-
-def _parse_wording(variant: Variant) -> Wording:
-    return Wording(variant.name, _services(variant.files[source.SCHEMA]), variant.renaming)
 
 
 def _services(document: bytes) -> Schema:

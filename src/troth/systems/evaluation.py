@@ -7,7 +7,6 @@ best is the same for all checkpoints, so the one with the least slack is the one
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 
 from troth.core.parts import Parts, join
@@ -15,17 +14,18 @@ from troth.core.records import Dialogue, Schema
 from troth.systems.data import TrackerCorpus
 from troth.systems.sets import PERTURBED, twins
 from troth.systems.tracker import Tracker
-from troth.tracking.consistency import CheckdstRecipe, UserTurns, conditional, coreferent, hallucination, right
+from troth.tracking.consistency import (
+    CheckdstRecipe,
+    UserTurns,
+    conditional_parts,
+    coreference_parts,
+    exact_parts,
+    hallucination_parts,
+)
 from troth.tracking.profiles import Profile, profile
 from troth.tracking.scorer import Scorer
 
 JGA, SLACK = "jga", "least-slack"
-
-
-@dataclass(frozen=True)
-class _Scored:
-    right: Parts
-    turns: UserTurns
 
 
 class TrackerEvaluation:
@@ -47,23 +47,23 @@ class TrackerEvaluation:
     def __call__(self, tracker: Tracker) -> dict[str, float]:
         """JGA, NoHF and coreference JGA on the dialogues, JGA, cJGA and NoHF on each set of twins."""
         scored = {name: self._score(tracker, dialogues) for name, dialogues in self.sets.items()}
-        original = scored.pop("")
-        metrics = {JGA: _value(original.right), "nohf": _value(hallucination(original.turns))}
-        metrics["coref_jga"] = _value(coreferent(original.right, original.turns))
-        for name, one in scored.items():
-            pair = join({"": original.right, name: one.right}).parts
-            metrics[f"jga:{name}"] = _value(one.right)
-            metrics[f"cjga:{name}"] = _value(conditional(pair[""], pair[name]))
-            metrics[f"nohf:{name}"] = _value(hallucination(one.turns))
+        original, turns = scored.pop("")
+        metrics = {JGA: _value(original), "nohf": _value(hallucination_parts(turns))}
+        metrics["coref_jga"] = _value(coreference_parts(original, turns))
+        for name, (twin, turns) in scored.items():
+            pair = join({"": original, name: twin}).parts
+            metrics[f"jga:{name}"] = _value(twin)
+            metrics[f"cjga:{name}"] = _value(conditional_parts(pair[""], pair[name]))
+            metrics[f"nohf:{name}"] = _value(hallucination_parts(turns))
         return {name: value for name, value in metrics.items() if value is not None}
 
-    def _score(self, tracker: Tracker, dialogues: Sequence[Dialogue]) -> _Scored:
+    def _score(self, tracker: Tracker, dialogues: Sequence[Dialogue]) -> tuple[Parts, UserTurns]:
         schema: Schema = self.corpus.schema
         scorer, turns = Scorer(self.profile, schema, strict=False), UserTurns(CheckdstRecipe(coref="patterns"))
         for gold, pred in zip(dialogues, tracker.states(dialogues, schema, complete=self.corpus.complete), strict=True):
             scorer.add(gold, pred)
             turns.add(gold, pred)
-        return _Scored(right(scorer.frames()), turns)
+        return exact_parts(scorer.frames()), turns
 
 
 def _value(parts: Parts) -> float | None:

@@ -35,11 +35,8 @@ class Soloist(SimpleTod, frozen=True, kw_only=True):
     def first_examples(
         self, model: TrainableTracker[Any], items: Sequence[str], seed: int
     ) -> tuple[list[Any], list[Any]]:
-        every: list[list[Any]] = []
-        for path in items:
-            examples = model.examples(TrackerCorpus.read(path).turns())
-            every.append(_sample(list(examples), self.per_source, seed, path))
-        return split(every)
+        examples = {path: list(model.examples(TrackerCorpus.read(path).turns())) for path in items}
+        return split([_sample(own, self.per_source, seed, path) for path, own in examples.items()])
 
 
 class PrefineDst(Soloist, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 from troth.core.records import Service, State
 from troth.models import backends, hub
-from troth.models.batches import pad_rows, replace_surrogates
+from troth.models.batches import padded_tensors, replace_surrogates
 from troth.models.endpoint import EndpointLm
 from troth.models.protocols import Lm
 from troth.systems.data import TrackerTurn
@@ -180,7 +180,7 @@ def _close_brackets(text: str) -> str:
     closing: list[str] = []
     quoted = escaped = False
     whole = ""  # the longest prefix that ends with a complete member, closed
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         if quoted:
             escaped = character == "\\" and not escaped
             if character == '"' and not escaped:
@@ -190,14 +190,14 @@ def _close_brackets(text: str) -> str:
             quoted = True
         elif character in "{[":
             closing.append("}" if character == "{" else "]")
-            whole = text[: place + 1] + "".join(reversed(closing))
+            whole = text[: index + 1] + "".join(reversed(closing))
         elif character in "}]" and closing:
             closing.pop()
-            whole = text[: place + 1] + "".join(reversed(closing))
+            whole = text[: index + 1] + "".join(reversed(closing))
             if not closing:
                 return whole
         elif character == ",":
-            whole = text[:place] + "".join(reversed(closing))
+            whole = text[:index] + "".join(reversed(closing))
     return whole
 
 
@@ -220,14 +220,14 @@ class SharedPrefixLm:
         """One line of text after each (prefix, question)."""
         answers = [""] * len(asked)
         groups: dict[str, list[int]] = {}
-        for place, (prefix, _) in enumerate(asked):
-            groups.setdefault(prefix, []).append(place)
-        for prefix, places in groups.items():
-            places.sort(key=lambda place: len(asked[place][1]))  # questions of similar length need little padding
-            for start in range(0, len(places), BATCH):
-                some = places[start : start + BATCH]
-                for place, text in zip(some, self._answers(prefix, [asked[i][1] for i in some], most), strict=True):
-                    answers[place] = text
+        for index, (prefix, _) in enumerate(asked):
+            groups.setdefault(prefix, []).append(index)
+        for prefix, indexes in groups.items():
+            indexes.sort(key=lambda index: len(asked[index][1]))  # questions of similar length need little padding
+            for start in range(0, len(indexes), BATCH):
+                batch = indexes[start : start + BATCH]
+                for index, text in zip(batch, self._answers(prefix, [asked[i][1] for i in batch], most), strict=True):
+                    answers[index] = text
         return answers
 
     def _ids(self, text: str) -> list[int]:
@@ -240,11 +240,11 @@ class SharedPrefixLm:
 
         begin, cache = self._read(prefix)
         padding = self.tokenizer.pad_token_id or 0
-        ends, mask = pad_rows([self._ids(question) for question in questions], padding, left=True)
+        ends, mask = padded_tensors([self._ids(question) for question in questions], padding, left=True)
         before = torch.tensor([begin] * len(questions))
-        ids = torch.cat([before, torch.from_numpy(ends)], dim=1)
+        ids = torch.cat([before, ends], dim=1)
         # The padding stands between the prefix and the question, and is not read.
-        read = torch.cat([torch.ones_like(before), torch.from_numpy(mask)], dim=1)
+        read = torch.cat([torch.ones_like(before), mask], dim=1)
         shared: dict[str, Any] = {}
         if cache is not None:
             past = copy.deepcopy(cache)

@@ -21,7 +21,7 @@ from troth.core.records import State
 from troth.core.registry import Registry
 from troth.perturb.options import configure
 from troth.systems.data import TrackerCorpus, TrackerTurn
-from troth.systems.trainable import E, Trainable
+from troth.systems.training import E, Trainable
 
 RECIPES: Registry[type[Recipe]] = Registry(
     "recipe",
@@ -42,7 +42,7 @@ RECIPES: Registry[type[Recipe]] = Registry(
 TRACKERS: Registry[Callable[[], Path]] = Registry(  # trained ones by name: functions that return their folder
     "tracker",
     "troth.trackers",
-    {"troth-track": "troth.systems.box:plain", "troth-track-robust": "troth.systems.box:robust"},
+    {"troth-track": "troth.systems.tracker:find_plain", "troth-track-robust": "troth.systems.tracker:find_robust"},
 )
 
 
@@ -78,11 +78,11 @@ class TurnTracker(TrackerModel):
         states: list[list[dict[str, State]]] = [[] for _ in dialogues]
         known: list[dict[str, State]] = [{} for _ in dialogues]
         for number in range(max(map(len, dialogues), default=0)):
-            going = [place for place, turns in enumerate(dialogues) if number < len(turns)]
-            asked = [msgspec.structs.replace(dialogues[place][number], before=known[place]) for place in going]
-            for place, answer in zip(going, self.predict(asked), strict=True):
-                states[place].append(answer)
-                known[place] = known[place] | answer
+            going = [index for index, turns in enumerate(dialogues) if number < len(turns)]
+            turns = [msgspec.structs.replace(dialogues[index][number], before=known[index]) for index in going]
+            for index, answer in zip(going, self.predict(turns), strict=True):
+                states[index].append(answer)
+                known[index] = known[index] | answer
         return states
 
 
@@ -110,7 +110,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """
         raise NotImplementedError
 
-    def fitted(self, _corpus: TrackerCorpus) -> Self:
+    def fit_to(self, _corpus: TrackerCorpus) -> Self:
         """The recipe with facts of the training data that it needs, such as its slots; most recipes need none."""
         return self
 

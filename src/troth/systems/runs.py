@@ -24,20 +24,17 @@ RECORD, CURVE = "training.json", "curve.json"
 KIND = "a training run of troth"
 
 
-def check_claim(folder: Folder, record: Mapping[str, Any]) -> None:
-    """Checked before any work is done: the folder is new, or one of a run with the same settings."""
-    _same(folder, files.read_claim(folder, RECORD, KIND), encode_indented(record))
+def check_claim(folder: Folder, record: Mapping[str, Any]) -> bytes:
+    """Checks that the folder is new, or has a run with the same settings; returns the settings as text."""
+    text = encode_indented(record)
+    if files.read_claim(folder, RECORD, KIND) not in (None, text):
+        raise UserError("holds a training run with other settings", file=str(folder), hint="name a new folder")
+    return text
 
 
 def claim(folder: Folder, record: Mapping[str, Any]) -> None:
-    """Checks that the folder is new, or has a run with the same settings, which is resumed."""
-    text = encode_indented(record)
-    _same(folder, files.claim_folder(folder, RECORD, text, KIND), text)
-
-
-def _same(folder: Folder, before: bytes | None, text: bytes) -> None:
-    if before not in (None, text):
-        raise UserError("holds a training run with other settings", file=str(folder), hint="name a new folder")
+    """Makes the folder that of a training run, which a later call with the same settings resumes."""
+    files.claim_folder(folder, RECORD, check_claim(folder, record), KIND)
 
 
 def fit_settings(fields: Mapping[str, Any], seed: int) -> FitSettings:

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from troth import readers
-from troth.core.errors import UserError, near
-from troth.core.names import listed, named
+from troth.core.errors import UserError, suggest_name
+from troth.core.names import parse_names, split_name_path
 from troth.core.records import Dialogue, Schema
 from troth.perturb.schemas.files import variant_names
 from troth.perturb.schemas.run import vary
@@ -48,8 +48,8 @@ def parse_sets(sets: str | Sequence[str]) -> SetPlan:
     variants: list[str] = []
     folders: dict[str, str] = {}
     order: list[str] = []
-    for item in listed(sets):
-        name, path = named(item)
+    for item in parse_names(sets):
+        name, path = split_name_path(item)
         if name and path:
             folders[name] = path
             order.append(name)
@@ -64,7 +64,7 @@ def parse_sets(sets: str | Sequence[str]) -> SetPlan:
             order += several
         else:
             known = [ORIGINAL, *PERTURBED, "v1..v5", *FAMILIES]
-            raise UserError(f"there is no set '{item}'", hint=near(item, known) or "known: " + ", ".join(known))
+            raise UserError(f"there is no set '{item}'", hint=suggest_name(item, known) or "known: " + ", ".join(known))
     if len(set(order)) < len(order):
         raise UserError("a set is named twice", hint="name each set once")
     return SetPlan(families, variants, folders, order)

@@ -15,7 +15,7 @@ import msgspec
 
 from troth.core.decode import reading
 from troth.core.errors import UserError
-from troth.core.names import named
+from troth.core.names import split_name_path
 from troth.core.registry import Registry
 from troth.readers import source
 from troth.readers.source import Document
@@ -293,7 +293,7 @@ def sources(items: Sequence[str]) -> dict[str, list[str]]:
     """The files of each task, from `TASK=FILE` each; a task may have several."""
     files: dict[str, list[str]] = {}
     for item in items:
-        task, path = named(item)
+        task, path = split_name_path(item)
         if not task or not path:
             raise UserError(f"'{item}' is not of the form TASK=FILE", hint="for example mrpc=FILE")
         TASKS.load(task)  # an error for a misspelt name

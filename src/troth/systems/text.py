@@ -15,11 +15,11 @@ from random import Random
 from typing import Any, ClassVar, NamedTuple
 
 from troth.core.errors import UserError
-from troth.models.batches import Room, batch_by_length, pad_rows, replace_surrogates
+from troth.models.batches import Room, batch_by_length, padded_tensors, replace_surrogates
 from troth.models.hf import reach
 from troth.models.hub import ModelFiles, load
 from troth.systems.recipe import Recipe, StatelessTracker, TrainableTracker
-from troth.systems.trainable import Trainable
+from troth.systems.training import Trainable
 
 IGNORED = -100  # a label that no loss counts
 DECODERS = ("gpt2", "llama", "gpt_neo", "gpt_neox", "mistral", "opt", "phi", "qwen2", "qwen3", "smollm3")
@@ -85,11 +85,11 @@ class TextNetwork:
 
         weights = torch.tensor([example.weight for example in examples])
         if not self.decoder:
-            ids, mask = tensors([list(one.source) for one in examples], self.padding)
-            labels, _ = tensors([list(one.target) for one in examples], IGNORED)
+            ids, mask = padded_tensors([list(one.source) for one in examples], self.padding)
+            labels, _ = padded_tensors([list(one.target) for one in examples], IGNORED)
             return {"input_ids": ids, "attention_mask": mask, "labels": labels, "weights": weights}
-        ids, mask = tensors([[*one.source, *one.target] for one in examples], self.padding, left=True)
-        labels, _ = tensors([list(one.target) for one in examples], IGNORED, left=True)
+        ids, mask = padded_tensors([[*one.source, *one.target] for one in examples], self.padding, left=True)
+        labels, _ = padded_tensors([list(one.target) for one in examples], IGNORED, left=True)
         places = (mask.cumsum(1) - 1).clamp(min=0)
         return {"input_ids": ids, "attention_mask": mask, "position_ids": places, "labels": labels, "weights": weights}
 
@@ -126,7 +126,7 @@ class TextNetwork:
         import torch
         from transformers import DynamicCache
 
-        tokens, mask = tensors(rows, self.padding, left=True)
+        tokens, mask = padded_tensors(rows, self.padding, left=True)
         cache, going = DynamicCache(config=self.module.config), list(range(len(rows)))
         said: list[list[int]] = [[] for _ in rows]
         known = inspect.signature(self.module.forward).parameters
@@ -153,7 +153,7 @@ class TextNetwork:
         import torch
         from transformers import GenerationConfig
 
-        ids, mask = tensors(rows, self.padding)
+        ids, mask = padded_tensors(rows, self.padding)
         config = GenerationConfig(
             max_new_tokens=self.answer, do_sample=False, num_beams=1, pad_token_id=self.padding,
             eos_token_id=self.end, decoder_start_token_id=getattr(self.module.config, "decoder_start_token_id", None),
@@ -197,10 +197,3 @@ class TextRecipe(Recipe, frozen=True, kw_only=True):
 
     def network(self, model: str) -> TextNetwork:
         return TextNetwork(self.files(model), length=self.length, answer=self.answer)
-
-
-def tensors(rows: Sequence[list[int]], padding: int, *, left: bool = False) -> tuple[Any, Any]:
-    import torch
-
-    ids, mask = pad_rows(rows, padding, left=left)
-    return torch.from_numpy(ids), torch.from_numpy(mask)

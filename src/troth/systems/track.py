@@ -86,23 +86,23 @@ def track(model: Path | Tracker, data: Path, out: Path, **options: Any) -> list[
     corpus = TrackerCorpus.read(data, schema=settings.schema, format=settings.format)
     corpus = corpus.first(settings.limit, settings.seed)
     tracker = model if isinstance(model, Tracker) else open_tracker(model)
-    place = Folder(path_of(out))
+    folder = Folder(path_of(out))
     schemas = None if settings.schemas is None else path_of(settings.schemas)
-    _claim(place, {"model": tracker.name, "card": tracker.card, "data": path_of(data), "schemas": schemas,
+    _claim(folder, {"model": tracker.name, "card": tracker.card, "data": path_of(data), "schemas": schemas,
                    "limit": settings.limit, "seed": settings.seed})  # fmt: skip
-    paths = sets.make(corpus, plan, place / "data", schemas=schemas, seed=settings.seed)
+    paths = sets.make(corpus, plan, folder / "data", schemas=schemas, seed=settings.seed)
     return [
-        _predict_set(tracker, (name, plan.kind(name)), path, place, complete=corpus.complete, workers=settings.workers)
+        _predict_set(tracker, (name, plan.kind(name)), path, folder, complete=corpus.complete, workers=settings.workers)
         for name, path in paths.items()
     ]
 
 
-def _claim(place: Folder, record: dict[str, Any]) -> None:
+def _claim(folder: Folder, record: dict[str, Any]) -> None:
     """Checks that the folder is new, or has a run of the same tracker on the same data, which is resumed."""
     text = encode_indented(record)
-    if files.claim_folder(place, RECORD, text, "a folder of predictions of troth") != text:
+    if files.claim_folder(folder, RECORD, text, "a folder of predictions of troth") != text:
         what = "holds predictions of another model, or for other data"
-        raise UserError(what, file=str(place), hint="name a new folder")
+        raise UserError(what, file=str(folder), hint="name a new folder")
 
 
 def _predict_set(

@@ -14,6 +14,7 @@ from troth.core.errors import UserError
 from troth.core.names import Path, path_of
 from troth.core.records import Dialogue, Frame, Schema, State
 from troth.core.version import __version__
+from troth.models import catalog
 from troth.readers.plain import encode_indented
 from troth.systems.data import turns_of
 from troth.systems.recipe import RECIPES, TRACKERS, TrackerModel, recipe_of
@@ -45,11 +46,20 @@ class Tracker:
         """
         predicted: list[Dialogue] = []
         for start in range(0, len(dialogues), AT_ONCE):
-            some = dialogues[start : start + AT_ONCE]
-            turns = [list(turns_of(dialogue, schema, complete=complete)) for dialogue in some]
-            answers = self.model.track(turns)
-            predicted += [_with_states(one, states) for one, states in zip(some, answers, strict=True)]
+            batch = dialogues[start : start + AT_ONCE]
+            answers = self.model.track([list(turns_of(dialogue, schema, complete=complete)) for dialogue in batch])
+            predicted += [_with_states(dialogue, states) for dialogue, states in zip(batch, answers, strict=True)]
         return predicted
+
+
+def find_plain() -> Folder:
+    """Tracks dialogues under any schema; trained on SGD, runs without torch."""
+    return catalog.ready(catalog.TRACKERS) / "troth-track"
+
+
+def find_robust() -> Folder:
+    """The same, trained on other wordings of SGD's schemas as well (SGD-X)."""
+    return catalog.ready(catalog.TRACKERS) / "troth-track-robust"
 
 
 def open_tracker(model: Path) -> Tracker:
@@ -73,19 +83,18 @@ def describe(folder: Folder, card: TrackerCard) -> None:
 
 def _folder(text: str) -> Folder:
     folder = Folder(text)
-    for place in (folder, *(folder / name for name in BEST)):
-        if (place / CARD).is_file():
-            return place
+    for candidate in (folder, *(folder / name for name in BEST)):
+        if (candidate / CARD).is_file():
+            return candidate
     known = ", ".join([*TRACKERS, "a folder that troth train wrote", "RECIPE:MODEL"])
     raise UserError(f"there is no tracker '{text}'", hint=f"known: {known}")
 
 
 def _open_untrained(recipe: str, base: str) -> Tracker:
-    made = recipe_of(recipe)
-    if made.trains:
+    if (untrained := recipe_of(recipe)).trains:
         raise UserError(f"recipe '{recipe}' must be trained first", hint="troth train tracker")
     name = base or "embedded"
-    return Tracker(f"{recipe}:{name}", TrackerCard(recipe, model=name), made.open(name, trained=False))
+    return Tracker(f"{recipe}:{name}", TrackerCard(recipe, model=name), untrained.open(name, trained=False))
 
 
 def _with_states(dialogue: Dialogue, states: Sequence[dict[str, State]]) -> Dialogue:

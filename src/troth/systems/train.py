@@ -17,12 +17,13 @@ from pathlib import Path as Folder
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace as replace_fields
 
 from troth.core.data_options import format_option, schema_option, shots_option
 from troth.core.errors import UserError
 from troth.core.extras import require
-from troth.core.names import Path, listed, path_of
-from troth.core.options import keywords, option, recorded, resolve
+from troth.core.names import Path, parse_names, path_of
+from troth.core.options import keywords, option, record_arguments, resolve
 from troth.readers.shots import Shots
 from troth.systems.checkpoint import is_done
 from troth.systems.data import TrackerCorpus
@@ -31,7 +32,7 @@ from troth.systems.loggers import check_installed, report_to
 from troth.systems.recipe import Recipe, TrackerModel, TrainableTracker, recipe_of
 from troth.systems.runs import check_claim, claim, curve, fit_settings, write_curve
 from troth.systems.tracker import CARD, Tracker, TrackerCard, describe
-from troth.systems.training import STATE, Fitting, Key, Metrics, fit
+from troth.systems.training import STATE, Fitting, Key, fit
 
 FIRST = "first"
 BEST_LOSS, BEST_JGA = "best-loss", "best-jga"
@@ -99,11 +100,11 @@ def train_tracker(data: Path, out: Path, **options: Any) -> list[TrainedTracker]
         raise UserError(
             f"recipe '{settings.recipe}' has a first phase on {recipe.first}", hint="say what it learns from"
         )
-    check_installed(listed(settings.log_to))
-    seeds, place = list(settings.seeds), Folder(path_of(out))
-    folders = {seed: place if len(seeds) == 1 else place / f"seed-{seed}" for seed in seeds}
+    check_installed(parse_names(settings.log_to))
+    seeds, parent = list(settings.seeds), Folder(path_of(out))
+    folders = {seed: parent if len(seeds) == 1 else parent / f"seed-{seed}" for seed in seeds}
     own = {name: dict(getattr(settings, name)) for name in ("options", "fit", "first_fit")}
-    records = {seed: recorded(replace(settings, seeds=[seed]), data=path_of(data)) | own for seed in seeds}
+    records = {seed: record_arguments(replace(settings, seeds=[seed]), data=path_of(data)) | own for seed in seeds}
     for seed, folder in folders.items():
         check_claim(folder, records[seed])
     return [_train(path_of(data), folder, settings, recipe, (seed, records[seed])) for seed, folder in folders.items()]
@@ -118,14 +119,14 @@ def _train(
     torch.manual_seed(seed)  # of weights that the pretrained model does not have
     how = fit_settings(settings.fit, seed)
     corpus = TrackerCorpus.read(data, schema=settings.schema, format=settings.format).sample(settings.shots, seed)
-    corpus = corpus.augmented(settings.augment, schemas=settings.schemas, seed=seed)
-    recipe = recipe.fitted(corpus)
+    corpus = corpus.augment(settings.augment, schemas=settings.schemas, seed=seed)
+    recipe = recipe.fit_to(corpus)
     card = TrackerCard(settings.recipe, msgspec.to_builtins(recipe), path_of(settings.model))
     dev = None
     if settings.dev is not None:
         dev = TrackerCorpus.read(settings.dev, format=settings.format).first(settings.dev_limit, seed)
     model = _begin(folder, settings, recipe, run)
-    evaluation = None if dev is None else TrackerEvaluation(dev, listed(settings.sets), seed=seed)
+    evaluation = None if dev is None else TrackerEvaluation(dev, parse_names(settings.sets), seed=seed)
     tracker = Tracker(str(folder), card, model)
     with _without_gc():
         examples = list(model.examples(corpus.turns()))
@@ -135,11 +136,12 @@ def _train(
         [] if dev is None else list(model.examples(dev.turns())),
         None if evaluation is None else lambda: evaluation(tracker),
         {} if evaluation is None else _keys(evaluation),
-        report_to(listed(settings.log_to), folder, asdict(how)),
-        lambda place, metrics: describe(place, _with_results(card, asdict(how), metrics)),
+        report_to(parse_names(settings.log_to), folder, asdict(how)),
+        lambda kept, metrics: describe(kept, replace_fields(card, training=asdict(how), metrics=metrics)),
     )
     state = fit(fitting, folder, how)
-    _write_curve(folder)
+    if any(JGA in point for point in curve(folder)):
+        write_curve(folder, gains=gains(folder))
     return TrainedTracker(str(folder), seed, state.step, state.best)
 
 
@@ -153,10 +155,6 @@ def _without_gc() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-def _with_results(card: TrackerCard, training: dict[str, Any], metrics: Metrics) -> TrackerCard:
-    return msgspec.structs.replace(card, training=training, metrics=metrics)
 
 
 def _keys(evaluation: TrackerEvaluation) -> dict[str, Key]:
@@ -179,7 +177,7 @@ def _begin(
         claim(folder, record)
         return model
     how = fit_settings({"evaluate_every": 200, "patience": 3, **settings.first_fit}, seed)
-    examples, dev = recipe.first_examples(model, listed(settings.first), seed)
+    examples, dev = recipe.first_examples(model, parse_names(settings.first), seed)
     keep: dict[str, Key] = {BEST_LOSS: lambda metrics: -metrics["dev_loss"]}
     claim(folder, record)
     fit(Fitting(model, examples, dev, keep=keep), first, how)
@@ -199,8 +197,3 @@ def gains(folder: Path) -> dict[str, float]:
         raise UserError("has no measures over training", file=path_of(folder), hint="train with a dev set")
     best = max(points, key=lambda point: point[JGA])
     return {name: best[name] - value for name, value in points[0].items() if name in best and name != "step"}
-
-
-def _write_curve(folder: Folder) -> None:
-    if any(JGA in point for point in curve(folder)):
-        write_curve(folder, gains=gains(folder))

@@ -15,29 +15,54 @@ import math
 import signal
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from random import Random
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args
 
 import msgspec
 
 from troth.core.errors import UserError
-from troth.core.options import one_of, option
+from troth.core.options import check_choice, option
 from troth.core.progress import bar, note
 from troth.core.randomness import generator
 from troth.storage import files
-from troth.systems.checkpoint import FitState, replaced, restore, store
-from troth.systems.trainable import Trainable
+from troth.systems.checkpoint import FitState, replaced_checkpoint, restore, store
 
 STATE, LOG, LAST = "state", "log.jsonl", "last"
 WINDOW = 50  # batches that are sorted by length together: larger means less padding and less chance
 BETAS = (0.9, 0.999)
 
+E = TypeVar("E")
 Schedule = Literal["linear", "constant"]
 Metrics = dict[str, float]
 Key = Callable[[Mapping[str, float]], float]  # how good a model is: the higher, the better
+
+
+class Trainable(ABC, Generic[E]):
+    """A network that learns from examples of the type `E`."""
+
+    module: Any  # the torch.nn.Module that is trained
+    factors: ClassVar[Mapping[str, float]] = {}  # of the rate, for parameters whose names begin so; 1 for all others
+
+    @abstractmethod
+    def size(self, example: E) -> int:
+        """The tokens of an example: batches hold examples of similar size."""
+
+    @abstractmethod
+    def collate(self, examples: Sequence[E], rng: Random) -> Any:
+        """A batch. Random choices (masks, prompts) use `rng`, which depends only on seed and step."""
+
+    @abstractmethod
+    def loss(self, batch: Any) -> Any:
+        """The loss of a batch: a tensor with one number."""
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Writes weights (safetensors) and all that is needed to open the model again to a folder that exists."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +84,7 @@ class FitSettings:
     save_every: int = option(500, "Steps between checkpoints to resume from.", "N")
 
     def __post_init__(self) -> None:
-        one_of("schedule", self.schedule, get_args(Schedule))
+        check_choice("schedule", self.schedule, get_args(Schedule))
         for name, kind in (("batch", int), ("save_every", int), ("epochs", float), ("rate", float), ("clip", float)):
             _check_number(name, getattr(self, name), kind, positive=True)
         for name in ("steps", "evaluate_every", "patience"):
@@ -118,9 +143,9 @@ def plan(sizes: Sequence[int], batch: int, seed: int, epoch: int) -> list[list[i
     batches = []
     for start in range(0, len(order), batch * WINDOW):
         window = sorted(order[start : start + batch * WINDOW], key=sizes.__getitem__)
-        some = [window[i : i + batch] for i in range(0, len(window), batch)]
-        rng.shuffle(some)
-        batches += some
+        own = [window[i : i + batch] for i in range(0, len(window), batch)]
+        rng.shuffle(own)
+        batches += own
     return batches
 
 
@@ -158,12 +183,12 @@ class _Run:
         import torch
 
         began, step = time.monotonic(), self.state.step
-        epoch, place = divmod(step, self.per_epoch)
+        epoch, index = divmod(step, self.per_epoch)
         if epoch != self.epoch:
             self.epoch, self.batches = epoch, plan(self.sizes, self.settings.batch, self.settings.seed, epoch)
         rng = generator(self.settings.seed, "step", str(step))
         torch.manual_seed(rng.getrandbits(63))  # of dropout
-        batch = self.model.collate([self.fitting.examples[i] for i in self.batches[place]], rng)
+        batch = self.model.collate([self.fitting.examples[i] for i in self.batches[index]], rng)
         self.model.module.train()
         with torch.autocast("cpu", torch.bfloat16, enabled=self.settings.bfloat16):
             loss = self.model.loss(batch)
@@ -222,12 +247,12 @@ class _Run:
             note(f"step {self.state.step} of {self.total}: {values}")
         self.fitting.report(self.state.step, metrics)
         self.state.stale += 1
-        for place, (name, key) in enumerate(self.fitting.keep.items()):
+        for number, (name, key) in enumerate(self.fitting.keep.items()):
             value = key(metrics)
             if name not in self.state.best or value > self.state.best[name]:
                 self.state.best[name] = value
                 self._keep(name, metrics)
-                self.state.stale = 0 if place == 0 else self.state.stale
+                self.state.stale = 0 if number == 0 else self.state.stale
         patience = self.settings.patience
         self.state.done = self.state.step >= self.total or bool(patience and self.state.stale >= patience)
         self.state.evaluated = self.state.step
@@ -239,18 +264,18 @@ class _Run:
         total = 0.0
         order = sorted(range(len(self.fitting.dev)), key=lambda i: self.model.size(self.fitting.dev[i]))
         for start in range(0, len(order), self.settings.batch):
-            some = [self.fitting.dev[i] for i in order[start : start + self.settings.batch]]
+            batch = [self.fitting.dev[i] for i in order[start : start + self.settings.batch]]
             rng = generator(self.settings.seed, "dev", str(start))  # the same masks and prompts every time
-            total += float(self.model.loss(self.model.collate(some, rng))) * len(some)
+            total += float(self.model.loss(self.model.collate(batch, rng))) * len(batch)
         return total / len(order)
 
     def _keep(self, name: str, metrics: Metrics) -> None:
-        with replaced(self.folder / name) as fresh:
+        with replaced_checkpoint(self.folder / name) as fresh:
             self.model.save(fresh)
             self.fitting.describe(fresh, metrics)
 
     def save(self) -> None:
-        with replaced(self.folder / STATE) as fresh:
+        with replaced_checkpoint(self.folder / STATE) as fresh:
             store(self.model.module, self.optimizer, self.state, fresh)
 
     def _log(self, line: Mapping[str, float]) -> None:

@@ -22,7 +22,7 @@ import msgspec
 from troth.core.errors import UserError
 from troth.core.records import State
 from troth.models import hub
-from troth.models.batches import pad_rows, replace_surrogates
+from troth.models.batches import padded_tensors, replace_surrogates
 from troth.models.hf import reach
 from troth.systems.checkpoint import load_weights, weights
 from troth.systems.data import TrackerCorpus, TrackerTurn
@@ -195,7 +195,7 @@ class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
     def collate(self, examples: Sequence[CopyExample], rng: Random) -> dict[str, Any]:
         import torch
 
-        ids, mask = (torch.from_numpy(one) for one in pad_rows([list(e.ids) for e in examples], self._padding))
+        ids, mask = padded_tensors([list(e.ids) for e in examples], self._padding)
         # Slots that a turn is not asked about have no label; a row of five numbers for each of the others.
         labels = torch.tensor([(row, *label) for row, e in enumerate(examples) for label in e.labels])
         batch = {"input_ids": ids, "attention_mask": mask, "labels": labels}
@@ -249,7 +249,7 @@ class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
         import torch
 
         reads = [self._read(turn) for turn in turns]
-        ids, mask = (torch.from_numpy(one) for one in pad_rows([read.ids for read in reads], self._padding))
+        ids, mask = padded_tensors([read.ids for read in reads], self._padding)
         self.module.eval()
         with torch.inference_mode():
             scores = self._scores({"input_ids": ids, "attention_mask": mask})
@@ -322,7 +322,7 @@ class Trippy(Recipe, frozen=True, kw_only=True):
     slots: tuple[str, ...] = ()  # "service.slot"; none: those of the training data
     mlm: float = 0.0  # weight of the masked-language-model loss
 
-    def fitted(self, corpus: TrackerCorpus) -> Self:
+    def fit_to(self, corpus: TrackerCorpus) -> Self:
         names = [f"{one.name}.{slot.name}" for one in corpus.schema.values() for slot in one.slots]
         return msgspec.structs.replace(self, slots=self.slots or tuple(names))
 

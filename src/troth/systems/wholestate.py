@@ -32,11 +32,11 @@ class WholeStateModel(TextModel):
         return [parse_states(text, turn.services) for text, turn in zip(answers, turns, strict=True)]
 
     def _source_parts(self, turn: TrackerTurn) -> tuple[str, str]:
-        schema = "" if self.schema == "none" else " ".join(described(one, self.schema) for one in turn.services)
+        schema = "" if self.schema == "none" else " ".join(describe_service(one, self.schema) for one in turn.services)
         return dialogue_text(turn), f" {schema} state: ".replace("  ", " ")
 
 
-def described(service: Service, how: SchemaText) -> str:
+def describe_service(service: Service, how: SchemaText) -> str:
     """A service with the names of its slots, or also with descriptions and possible values."""
     if how == "names":
         return f"[{service.name}] {', '.join(slot.name for slot in service.slots)}"

@@ -20,7 +20,7 @@ from troth.tracking.profiles import Profile
 from troth.tracking.profiles import profile as find_profile
 from troth.tracking.score import default_profile, schema_of
 from troth.tracking.scorer import Scorer
-from troth.tracking.statistics import CorpusStatistics, of_sizes
+from troth.tracking.statistics import CorpusStatistics, summarize_sizes
 
 ANYTHING = "dontcare"  # a value of every slot, though no schema lists it
 
@@ -83,7 +83,9 @@ def check(
     if not seen:
         raise UserError("no dialogue in it", file=path, hint="is it the right file?")
     findings = [OddityCount(kind, len(some), some) for kind, some in sorted(places.items()) if some]
-    return Checked(len(seen), len(places["cannot be scored"]), _ceiling(scorer, schemas), findings, of_sizes(turns))
+    return Checked(
+        len(seen), len(places["cannot be scored"]), _ceiling(scorer, schemas), findings, summarize_sizes(turns)
+    )
 
 
 def _ceiling(scorer: Scorer, schema: Schema | None) -> list[Score]:

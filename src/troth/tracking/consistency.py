@@ -114,13 +114,13 @@ class UserTurns:
 # -- parts -------------------------------------------------------------------------------------------------------------
 
 
-def right(frames: Frames) -> Parts:
+def exact_parts(frames: Frames) -> Parts:
     """JGA's parts with every unit right or wrong: under fuzzy matching, right is a joint score of 1."""
     parts: Parts = metric("jga").compute(frames)
     return parts.with_values((parts.num == 1.0).astype(np.float64), parts.den)
 
 
-def conditional(original: Parts, twins: Parts) -> Parts:
+def conditional_parts(original: Parts, twins: Parts) -> Parts:
     """cJGA's parts: both right, at least one right. The units of both sides are the same, in the same order."""
     return original.with_values(original.num * twins.num, np.maximum(original.num, twins.num))
 
@@ -130,13 +130,13 @@ def over_all_pairs(original: Parts, twins: Parts) -> Parts:
     return original.with_values(original.num * twins.num, np.ones(len(original.num)))
 
 
-def hallucination(turns: UserTurns) -> Parts:
+def hallucination_parts(turns: UserTurns) -> Parts:
     """NoHF's parts per turn: named entities that stand in what was said, and named entities predicted."""
     shares = [(turn.supported, turn.named) for turn in turns.turns]
     return Parts.of(shares, [(turn.dialogue, turn.number, "") for turn in turns.turns])
 
 
-def coreferent(parts: Parts, turns: UserTurns) -> Parts:
+def coreference_parts(parts: Parts, turns: UserTurns) -> Parts:
     """The units of the turns whose state needs coreference."""
     pointing = {(turn.dialogue, turn.number) for turn in turns.turns if turn.coref}
     return parts.take(np.array([key[:2] in pointing for key in parts.units.keys()], dtype=bool))  # noqa: SIM118

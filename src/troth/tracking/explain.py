@@ -24,7 +24,7 @@ from troth.tracking.frames import SLOT_COLUMN
 from troth.tracking.metrics import metric as find_metric
 from troth.tracking.profiles import ABOUT, ORDER, Profile
 from troth.tracking.profiles import profile as find_profile
-from troth.tracking.score import check_sides, fitting, schema_of
+from troth.tracking.score import check_sides, profile_for_files, schema_of
 from troth.tracking.scorer import Scorer
 
 Key = tuple[str, int, str]
@@ -83,7 +83,7 @@ def explain(
     path, guess = path_of(gold), None if pred is None else path_of(pred)
     known, measure = schema_of(schema, path), find_metric(metric)
     check_sides(path, [guess] if guess else [], format, pred_format)
-    first = fitting(path, guess, known, format, pred_format) if start is None else find_profile(start)
+    first = profile_for_files(path, guess, known, format, pred_format) if start is None else find_profile(start)
     last = find_profile(end or ("mwzeval" if first.name == "trade" else "trade"))
     if "given" in (first.match, last.match):
         raise UserError("profile trippy holds no values, so no rule can be changed", hint="choose another profile")

@@ -20,7 +20,7 @@ from troth.core.records import Dialogue, Pair
 from troth.engine import forks, parallel_map, parts
 from troth.readers import source
 from troth.readers.paths import to_path
-from troth.tracking.join import Join, JoinedPair, together
+from troth.tracking.join import Join, JoinedPair, split_pairs
 from troth.tracking.scorer import Scorer
 
 WORTH_IT = 4_000_000  # bytes below which another process costs more than it saves
@@ -90,7 +90,7 @@ def feed(
     """
     if systems[0].source.is_empty:
         consumers = [systems[0].make()]
-        _add(consumers[0], together(gold.batches()))
+        _add(consumers[0], split_pairs(gold.batches()))
     else:
         consumers = _join_all(gold, systems, workers, common)
     if not consumers[0][0].dialogues:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from troth.core.errors import PredictionError, UserError, near
+from troth.core.errors import PredictionError, UserError, suggest_name
 from troth.core.records import Dialogue, Pair
 from troth.text import normalize
 
@@ -85,13 +85,13 @@ class Join:
             what = f"0 of {len(self.preds)} dialogue ids are in gold"
             raise PredictionError(what, file=pred_path, hint="do gold and prediction belong to the same split?")
         for key, (stray, file) in () if common else self.preds.items():
-            hint = near(key, self.gold_files) or "do gold and prediction belong together?"
+            hint = suggest_name(key, self.gold_files) or "do gold and prediction belong together?"
             raise PredictionError("predicted, but gold has no such dialogue", file=file, dialogue=stray.id, hint=hint)
         for dialogue, file in self.golds.values():
             yield JoinedPair(dialogue, None, file, pred_path)
 
 
-def together(batches: Iterable[tuple[str, list[Dialogue | Pair]]]) -> Iterator[JoinedPair]:
+def split_pairs(batches: Iterable[tuple[str, list[Dialogue | Pair]]]) -> Iterator[JoinedPair]:
     """The pairs of a file that holds both sides."""
     files: dict[str, str] = {}
     for name, items in batches:

@@ -16,7 +16,7 @@ import numpy as np
 
 from troth.core.errors import UserError
 from troth.core.metric import Metric
-from troth.core.names import listed
+from troth.core.names import parse_names
 from troth.core.parts import Floats, Parts
 from troth.core.registry import Registry
 from troth.tracking.frames import Frames
@@ -188,7 +188,7 @@ def metric(name: str) -> Metric:
 def select_metrics(names: str | Iterable[str] | None = None, rates: Iterable[float] = DEFAULT_RATES) -> list[Metric]:
     """The metrics of these names; without names all of them, FGA once for each λ, after slot accuracy."""
     if names is not None:
-        wanted = [metric(name) for name in listed(names)]
+        wanted = [metric(name) for name in parse_names(names)]
         if not wanted:
             raise UserError("no metric is named", hint="for example jga")
         return wanted

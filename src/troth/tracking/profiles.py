@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from troth.core.errors import UserError, near
-from troth.core.options import one_of
+from troth.core.errors import UserError, suggest_name
+from troth.core.options import check_choice
 from troth.core.registry import Registry
 
 
@@ -55,9 +55,9 @@ class Profile:
         changed = {rule: value for rule, value in rules.items() if value is not None}
         for rule, value in changed.items():
             if rule not in CHOICES:
-                hint = near(rule, CHOICES) or "rules that can be changed: " + ", ".join(CHOICES)
+                hint = suggest_name(rule, CHOICES) or "rules that can be changed: " + ", ".join(CHOICES)
                 raise UserError(f"'{rule}' is not a rule", hint=hint)
-            one_of(rule, value, CHOICES[rule])
+            check_choice(rule, value, CHOICES[rule])
         if self.match == "given" and (changed.get("match") or changed.get("unit") == "frame"):
             what = f"profile {self.name} has correctness and no values: match and unit do not apply to it"
             raise UserError(what, hint="leave them out")

@@ -11,7 +11,7 @@ from troth.core.data_options import format_option, schema_option, train_schema_o
 from troth.core.digest import schema_digest
 from troth.core.errors import UserError
 from troth.core.groups import parse_groups
-from troth.core.names import Path, is_path, labelled, listed, named, path_of, stem
+from troth.core.names import Path, is_path, name_paths, parse_names, path_of, split_name_path, stem
 from troth.core.options import keywords, option, resamples_option, resolve, run_folder, seed_option, workers_option
 from troth.core.records import Dialogue, Gold, Schema
 from troth.core.result import Note, Result
@@ -103,10 +103,7 @@ class TrackingSettings(StateSettings):
 
 @keywords(TrackingSettings)
 def dst(
-    gold: Gold,
-    *preds: Path,
-    pred: Sequence[Dialogue] | Mapping[str, Sequence[Dialogue]] | None = None,
-    **options: Any,
+    gold: Gold, *preds: Path, pred: Sequence[Dialogue] | Mapping[str, Sequence[Dialogue]] | None = None, **options: Any
 ) -> Result:
     """Scores trackers' predictions against gold states.
 
@@ -160,7 +157,7 @@ def read_tracking(
         return _corpus_in_memory(gold, preds, settings, seen)
     source, paths = path_of(gold), [path_of(item) for item in preds if is_path(item)]
     schema = schema_of(settings.schema, source)
-    check_sides(source, [named(path)[1] for path in paths], settings.format, settings.pred_format)
+    check_sides(source, [split_name_path(path)[1] for path in paths], settings.format, settings.pred_format)
     systems = [
         TrackedFile(label, DialogueSource(path or "", settings.pred_format), _profiles(settings, source, path, schema))
         for label, path in _systems(source, paths)
@@ -270,7 +267,7 @@ def _archive(files: Sequence[TrackedFile], consumed: Sequence[Sequence[Any]], gr
 def _arguments(corpus: TrackingCorpus, settings: TrackingSettings) -> dict[str, Any]:
     """The arguments of the run, for its record."""
     paths = {name: value for name in ("schema", "train_schema") if isinstance(value := getattr(settings, name), str)}
-    plain = {"by": ",".join(listed(settings.by)) or None, "resamples": settings.resamples, "seed": settings.seed}
+    plain = {"by": ",".join(parse_names(settings.by)) or None, "resamples": settings.resamples, "seed": settings.seed}
     return {"gold": corpus.gold.label, "pred": corpus.names, **plain, **settings.rules, **paths}
 
 
@@ -292,7 +289,7 @@ def _systems(gold: str, preds: Sequence[str]) -> list[tuple[str, str | None]]:
         return [(stem(gold), None)]
     if "-" in preds and gold == "-":
         raise UserError("standard input is gold or prediction, not both", hint="name a file for one of them")
-    return list(labelled(preds, "prediction"))
+    return list(name_paths(preds, "prediction"))
 
 
 def check_sides(gold: str, preds: Sequence[str], format: str | None = None, pred_format: str | None = None) -> None:
@@ -330,18 +327,18 @@ def _profiles(settings: TrackingSettings, gold: str | None, pred: str | None, sc
     if wanted is None:
         fits = gold is not None
         profiles = [
-            fitting(gold or "", pred, schema, settings.format, settings.pred_format) if fits
+            profile_for_files(gold or "", pred, schema, settings.format, settings.pred_format) if fits
             else default_profile(schema, MEMORY)
         ]  # fmt: skip
     elif wanted == "all":
-        profiles = applicable(schema, MEMORY if gold is None else settings.format or readers.detect(gold))
+        profiles = applicable_profiles(schema, MEMORY if gold is None else settings.format or readers.detect(gold))
     else:
-        items = [wanted] if isinstance(wanted, Profile) else listed(wanted) if isinstance(wanted, str) else wanted
+        items = [wanted] if isinstance(wanted, Profile) else parse_names(wanted) if isinstance(wanted, str) else wanted
         profiles = [find_profile(item) for item in items]
     return [profile.with_rules(**settings.rules) for profile in profiles]
 
 
-def fitting(
+def profile_for_files(
     gold: str, pred: str | None, schema: Schema | None, format: str | None = None, pred_format: str | None = None
 ) -> Profile:
     """The profile to score with when none is named: the one that the format of the predictions declares."""
@@ -355,7 +352,7 @@ def default_profile(schema: Schema | None, format: str) -> Profile:
     return PROFILES.load(declared or ("sgd" if schema is not None else "trade"))
 
 
-def applicable(schema: Schema | None, format: str) -> list[Profile]:
+def applicable_profiles(schema: Schema | None, format: str) -> list[Profile]:
     """The profiles under which data of this format can be scored."""
     profiles = [PROFILES.load(name) for name in PROFILES.by_name()]
     correctness = readers.FORMATS.load(format).FORMAT.correctness

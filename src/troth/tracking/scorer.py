@@ -235,11 +235,7 @@ class Scorer:
         return FrameRow(dialogue, number, code, *joints, *counts, 0.0, kinds.size, *ALL_RIGHT)
 
     def _states(
-        self,
-        place: tuple[int, int, str],
-        was: tuple[Values, Values],
-        now: tuple[Values, Values],
-        missing: bool,
+        self, place: tuple[int, int, str], was: tuple[Values, Values], now: tuple[Values, Values], missing: bool
     ) -> tuple[tuple[float, ...], Mapping[str, float]]:
         """The first part of a frame's row, everything that has to do with states, and the score of each slot."""
         dialogue, number, service = place

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from troth.core.errors import PredictionError, UserError, near
+from troth.core.errors import PredictionError, UserError, suggest_name
 from troth.core.records import Frame, Schema, Turn
 from troth.text import normalize
 from troth.text.mwzeval import mwzeval_value
@@ -279,7 +279,7 @@ class Comparer:
             if self.profile.scope == "state":
                 return False
             if gold or self.strict:
-                hint = near(slot, typed) or "known: " + ", ".join(sorted(typed))
+                hint = suggest_name(slot, typed) or "known: " + ", ".join(sorted(typed))
                 what = f"slot '{slot}' is not in the schema of {service}"
                 if gold:
                     raise UserError(what, hint=hint)
@@ -294,5 +294,5 @@ class Comparer:
 
     def _no_service(self, service: str, kind: type[UserError] = UserError) -> UserError:
         known = self.schema or {}
-        hint = near(service, known) or "known: " + ", ".join(sorted(known))
+        hint = suggest_name(service, known) or "known: " + ", ".join(sorted(known))
         return kind(f"service '{service}' is not in the schema", hint=hint)

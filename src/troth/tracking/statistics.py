@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from troth.core.names import counted
+from troth.core.names import format_count
 from troth.core.records import Dialogue
 
 
@@ -19,7 +19,7 @@ class CorpusStatistics(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         mean = "" if self.turns_per_dialogue is None else f" ({self.turns_per_dialogue:.2f} per dialogue)"
-        return f"{counted(self.dialogues, 'dialogue')}, {counted(self.turns, 'user turn')}{mean}"
+        return f"{format_count(self.dialogues, 'dialogue')}, {format_count(self.turns, 'user turn')}{mean}"
 
 
 def corpus_statistics(dialogues: Iterable[Dialogue]) -> CorpusStatistics:
@@ -28,9 +28,9 @@ def corpus_statistics(dialogues: Iterable[Dialogue]) -> CorpusStatistics:
     >>> str(corpus_statistics([]))
     '0 dialogues, 0 user turns'
     """
-    return of_sizes([sum(1 for _ in dialogue.user_turns()) for dialogue in dialogues])
+    return summarize_sizes([sum(1 for _ in dialogue.user_turns()) for dialogue in dialogues])
 
 
-def of_sizes(turns: list[int]) -> CorpusStatistics:
+def summarize_sizes(turns: list[int]) -> CorpusStatistics:
     """Statistics from the number of user turns of each dialogue."""
     return CorpusStatistics(len(turns), sum(turns), sum(turns) / len(turns) if turns else None)

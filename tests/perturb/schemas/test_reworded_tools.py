@@ -59,10 +59,7 @@ PARAMETERS: dict[str, Any] = {
         },
         "Step": {
             "type": "object",
-            "properties": {
-                "note": {"type": "string"},
-                "steps": {"type": "array", "items": {"$ref": "#/$defs/Step"}},
-            },
+            "properties": {"note": {"type": "string"}, "steps": {"type": "array", "items": {"$ref": "#/$defs/Step"}}},
             "required": ["note"],
             "additionalProperties": False,
         },

@@ -42,8 +42,7 @@ def test_edited(text: str, marked: list[tuple[int, int]], edits: list[Edit], exp
 
 
 @pytest.mark.parametrize(
-    "edits",
-    [[Edit(0, 2, "x"), Edit(1, 3, "y")], [Edit(0, 99, "x")], [Edit(4, 5, "xx")], [Edit(2, 6, "x")]],
+    "edits", [[Edit(0, 2, "x"), Edit(1, 3, "y")], [Edit(0, 99, "x")], [Edit(4, 5, "xx")], [Edit(2, 6, "x")]]
 )
 def test_edits_that_cannot_be_made_are_refused(edits: list[Edit]) -> None:
     with pytest.raises(ValueError, match=r"overlap|cuts into"):

@@ -263,10 +263,7 @@ def test_command(fine: Troth, tmp_path: Path, names: str) -> None:  # noqa: F811
             "disfluency --set disfluency.fillers=-1",
             "disfluency: 'fillers' must be 0 or more (options: fillers, repetitions, restarts, repairs, scale)",
         ),
-        (
-            "disfluency --slots city",
-            "options of 'entities', which is not applied (add it: --with disfluency,entities)",
-        ),
+        ("disfluency --slots city", "options of 'entities', which is not applied (add it: --with disfluency,entities)"),
         ("entities --names nowhere", "nowhere: cannot be read: No such file or directory (check the path)"),
         (
             "entities --to trippy",

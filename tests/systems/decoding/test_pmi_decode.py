@@ -12,16 +12,9 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from troth.core.signature import recipe_text  # noqa: E402
+from troth.models.batches import padded_tensors  # noqa: E402
 from troth.systems.decoding import pmi_decode  # noqa: E402
-from troth.systems.decoding.pmi_decode import (  # noqa: E402
-    Paired,
-    PmiDecode,
-    Prompt,
-    Without,
-    combine,
-    decode,
-    padded_tensors,
-)
+from troth.systems.decoding.pmi_decode import Paired, PmiDecode, Prompt, Without, combine, decode  # noqa: E402
 from troth.systems.decoding.settings import MODES, Mode, Setting  # noqa: E402
 
 VOCABULARY, END, PAD = 61, 1, 0

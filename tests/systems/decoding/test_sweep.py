@@ -31,12 +31,7 @@ def test_no_grid(alphas: list[float], ps: list[float]) -> None:
 
 @pytest.mark.parametrize(
     ("plain", "expected"),
-    [
-        ([3.0, None, 1.0, 2.0], PlainBounds(1.0, 3.0)),
-        ([2.0, 2.0], None),
-        ([None], None),
-        ([], None),
-    ],
+    [([3.0, None, 1.0, 2.0], PlainBounds(1.0, 3.0)), ([2.0, 2.0], None), ([None], None), ([], None)],
 )
 def test_bounds_are_those_of_plain_decoding(plain: list[float | None], expected: PlainBounds | None) -> None:
     assert sweep.plain_bounds(plain) == expected
@@ -51,8 +46,7 @@ def test_nothing_is_clipped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "expected"),
-    [(["nli", "pmi_faith"], "pmi_faith"), (["u_f1", "nli"], "u_f1"), ([], None)],
+    ("names", "expected"), [(["nli", "pmi_faith"], "pmi_faith"), (["u_f1", "nli"], "u_f1"), ([], None)]
 )
 def test_the_paper_s_metric_judges_wherever_it_stands(names: list[str], expected: str | None) -> None:
     found = sweep.judge([METRICS.load(name) for name in names])

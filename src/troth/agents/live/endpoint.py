@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import msgspec
 
 from troth.core.errors import UserError, one_line
-from troth.core.registry import imported
+from troth.core.registry import import_path
 from troth.core.trajectories import Message, Usage
 from troth.models.client import (
     Client,
@@ -142,7 +142,7 @@ def _function(name: str) -> Callable[..., Any]:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())  # a module beside the user, as with `python -m`
     try:
-        function = imported(name)
+        function = import_path(name)
     except (ImportError, AttributeError) as error:
         raise UserError(f"'{name}' cannot be imported: {error}", hint=FORMS) from error
     if not callable(function):

@@ -20,7 +20,7 @@ from troth.agents.live.users import reword_users
 from troth.core.data_options import format_option
 from troth.core.decode import TOO_DEEP, is_too_deep
 from troth.core.errors import UserError
-from troth.core.names import Path, listed, path_of
+from troth.core.names import Path, parse_names, path_of
 from troth.core.options import option, seed_option
 from troth.core.trajectories import Tool
 from troth.perturb.schemas import calls as renamed_calls
@@ -132,7 +132,7 @@ def make_plan(agent: str, tasks: str, settings: RunAgentSettings) -> RunPlan:
 
 
 def _variant_names(variants: str | Iterable[str] | None) -> list[str]:
-    names = listed(variants)
+    names = parse_names(variants)
     return variant_names(",".join(names)) if names else []
 
 

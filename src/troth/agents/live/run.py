@@ -26,8 +26,8 @@ from troth.agents.live.replay import Recording, Replayed, ToolWording, replay
 from troth.agents.live.summary import CallOutcome, LiveSet, ReplayKey
 from troth.core.decode import reading
 from troth.core.errors import UserError
-from troth.core.names import Path, counted, path_of
-from troth.core.options import keywords, recorded, resolve
+from troth.core.names import Path, format_count, path_of
+from troth.core.options import keywords, record_arguments, resolve
 from troth.core.progress import bar
 from troth.core.result import Note, Result
 from troth.core.tasks import Task
@@ -207,7 +207,7 @@ def _result(
         metrics=[summary.METRICS.load(name) for name in summary.METRICS],
         notes=[Note(text) for text in _notes(plan, replays, counts, spent)],
         findings=summary.findings(seen, plan.wordings, plan.users, seed=settings.seed),
-        arguments={"agent": plan.agent} | recorded(settings),
+        arguments={"agent": plan.agent} | record_arguments(settings),
     )
 
 
@@ -247,7 +247,7 @@ def _notes(
     if total["unrecorded"]:
         notes.append(f"{total['unrecorded']} of {total['calls']} calls have no recorded result, and were told so")
     if total["turns_cut"]:
-        notes.append(f"cut after the last step that is allowed: {counted(total['turns_cut'], 'turn')}")
+        notes.append(f"cut after the last step that is allowed: {format_count(total['turns_cut'], 'turn')}")
     if not all(plan.wording(plan.sets[0], item.task).tools for item in plan.recordings):
         notes.append("there are tasks without tools; give their definitions")
     if any(item.expected is None for item in plan.recordings):

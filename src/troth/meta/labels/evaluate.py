@@ -31,7 +31,7 @@ import numpy as np
 
 from troth.core.errors import UserError
 from troth.core.groups import ALL, Group
-from troth.core.names import Path, labelled, path_of
+from troth.core.names import Path, name_paths, path_of
 from troth.core.options import keywords, option, resamples_option, resolve, seed_option
 from troth.core.parts import Mask
 from troth.core.records import Grounded
@@ -79,10 +79,8 @@ class EvaluateSettings(FittingSettings):
 def evaluate(*data: Path, **options: Any) -> Result:
     """Measures how well metrics of grounded responses agree with people's labels.
 
-    `data`: labelled files, taken together. `dev`: other labelled files, that thresholds are fitted on; `recall` or
-    `precision`: of the unfaithful, that thresholds should have on them. `metrics`,
-    `format`, `nli`, `lm`, `cache`, `models`, `resamples`, `seed`, `out`: as in `ground`. The result has the measures of
-    each metric (`auroc:u_f1`, `f1:u_f1`), and in its details the comparison of each metric with the first one.
+    `data`: labelled files, taken together. The options are those of `EvaluateSettings`. The result has the measures of
+    each metric (`auroc:u_f1`, `f1:u_f1`), and in its findings the comparison of each metric with the first one.
 
         >>> from troth.demo import path
         >>> result = evaluate(path("documents/judged.jsonl"), metrics="u_f1,coverage", resamples=200)
@@ -94,13 +92,13 @@ def evaluate(*data: Path, **options: Any) -> Result:
     test = _load_labelled(data, settings, "begin_test_wow.tsv")
     dev = [settings.dev] if isinstance(settings.dev, str | os.PathLike) else list(settings.dev)
     fitted, lost = _fit_dev(dev, test, settings)
-    name = "+".join(dict.fromkeys(name for name, _ in labelled(data, "file")))
+    name = "+".join(dict.fromkeys(name for name, _ in name_paths(data, "file")))
     usable = {metric: one for metric, one in fitted.items() if isinstance(one, Fitted)}
     (system,) = grade_systems({name: test.items}, settings.graders, usable)
     judged = [_judge_metric(one, fitted[one.metric.name]) for one in system.metrics]
     evaluation = _evaluation(system, Resampling(settings.resamples, settings.seed, "document"))
     differences = evaluation.differences(judged)
-    scores = [*evaluation.scores(judged), *evaluation.compared(judged, differences)]
+    scores = [*evaluation.scores(judged), *evaluation.difference_scores(judged, differences)]
     texts = [*collect_remarks(settings.graders), *unlabelled_notes(_count_unlabelled(test)), *system.notes(), *lost]
     for reason in dict.fromkeys(one.fitted for one in judged if isinstance(one.fitted, str)):
         names = ", ".join(one.metric.name for one in judged if one.fitted == reason)
@@ -123,9 +121,7 @@ def evaluate(*data: Path, **options: Any) -> Result:
 def fit(*dev: Path, **options: Any) -> Calibration:
     """Fits bounds, threshold and probability of each metric on labelled files, all of them together.
 
-    `recall`, or `precision`: of the unfaithful, that flagging responses below the threshold should have; with neither,
-    the threshold has the best F1 of the faithful. `metrics`, `format`, `nli`, `lm`, `cache`, `models`: as in `ground`.
-    `out`: a new file to write the calibration to.
+    The options are those of `FittingSettings`; `out` is the new file to write the calibration to.
 
         >>> from troth.demo import path
         >>> fit(path("documents/judged.jsonl"), metrics="u_f1").metrics[0].metric

@@ -59,7 +59,7 @@ class Labelled:
         values, first = np.unique(self.scores[order], return_index=True)
         return self.units[order], self.labels[order], first, values
 
-    def drawn(self, times: Floats) -> Floats:
+    def measure_resamples(self, times: Floats) -> Floats:
         """The measures with each document taken as often as `times` says, one row per resampling; NaN if undefined."""
         units, labels, first, values = self._sorted
         if not len(units):
@@ -100,7 +100,7 @@ def _divide(above: Floats, below: Floats) -> Floats:
 def resample(cells: Sequence[Labelled], documents: int, how: Resampling) -> list[Floats]:
     """The measures of each cell on the same resamplings of the documents: (resamples, measures)."""
     blocks = [
-        [cell.drawn(times) for cell in cells]
+        [cell.measure_resamples(times) for cell in cells]
         for times in stats.draws(documents, resamples=how.resamples, seed=how.seed)
     ]
     return [np.concatenate(column) for column in zip(*blocks, strict=True)]

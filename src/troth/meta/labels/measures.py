@@ -22,7 +22,7 @@ from troth.meta.labels.labelled import AUROC, RANKING, Labelled, assign_bins, re
 from troth.stats import estimates, intervals
 from troth.stats.estimates import Cell, Resampling
 from troth.stats.paired import FEW
-from troth.stats.resampling import resampled as resampled_sums
+from troth.stats.resampling import resample as resampled_sums
 
 BINS = 10
 
@@ -124,7 +124,7 @@ class Evaluation:
         """Every measure of each metric: for all responses, for each group, and for bins of similar scores."""
         cells = [(one, group, self._part(one, mask)) for one in judged for group, mask in self.groups.items()]
         cells = [(one, group, data) for one, group, data in cells if group == ALL or len(data)]
-        for (one, group, data), drawn in zip(cells, self._resampled([data for *_, data in cells]), strict=True):
+        for (one, group, data), drawn in zip(cells, self._resample([data for *_, data in cells]), strict=True):
             values = data.measures()
             bounds = _bounds(data, values, drawn)
             for measure, value, (low, high, note) in zip(RANKING, values, bounds, strict=True):
@@ -185,7 +185,7 @@ class Evaluation:
         resamples = intervals.enough_resamples(len(known), self.how.resamples) if len(known) > 1 else 1
         drawn = resampled_sums([apart, count], error, resamples=resamples, seed=self.how.seed)
         shifted = np.clip(drawn - (drawn.mean() - value), 0, 1)
-        (bounds,) = intervals.expanded(value, shifted, len(known))
+        (bounds,) = intervals.expanded_percentile(value, shifted, len(known))
         return Estimate(value, bounds.low, bounds.high, len(data), bounds.reason)
 
     def _cell(self, measure: Metric, judge: JudgedMetric, group: str, data: Labelled, num: Floats, den: Floats) -> Cell:
@@ -197,9 +197,11 @@ class Evaluation:
     def _score(
         self, measure: Metric, judged: JudgedMetric, group: str, estimate: Estimate, reason: str | None = None
     ) -> Score:
-        return self._scored(measure.on(judged.metric.name), judged.recipe_of(measure), group, estimate, reason)
+        return self._make_score(measure.on(judged.metric.name), judged.recipe_of(measure), group, estimate, reason)
 
-    def _scored(self, metric: Metric, recipe: Any, group: str, estimate: Estimate, reason: str | None = None) -> Score:
+    def _make_score(
+        self, metric: Metric, recipe: Any, group: str, estimate: Estimate, reason: str | None = None
+    ) -> Score:
         self.metrics[metric.name] = metric
         return make_score(self.system, metric, estimate, recipe, group=group, reason=reason)
 
@@ -210,7 +212,7 @@ class Evaluation:
         none = np.full(len(data), NONE)
         return Parts(num, den, Units(self.documents, data.units, none, (), none))
 
-    def _resampled(self, cells: Sequence[Labelled]) -> list[Floats]:
+    def _resample(self, cells: Sequence[Labelled]) -> list[Floats]:
         """The measures on resampled documents. Groups of the same responses (all, the only source) are drawn once."""
         keys = [(cell.scores.tobytes(), cell.labels.tobytes(), cell.units.tobytes()) for cell in cells]
         distinct = dict(zip(keys, cells, strict=True))
@@ -222,12 +224,12 @@ class Evaluation:
 
     def differences(self, judged: Sequence[JudgedMetric]) -> list[MetricDifference]:
         """Every metric against the first, on the responses that both can score."""
-        differences = [d for other in judged[1:] for d in self._compared(judged[0], other)]
+        differences = [d for other in judged[1:] for d in self._compare(judged[0], other)]
         tested = [d.p_randomization if d.p_randomization is not None else d.p_bootstrap or 1.0 for d in differences]
         corrected = zip(differences, stats.holm(tested), strict=True)
         return [msgspec.structs.replace(d, p_holm=p) for d, p in corrected]
 
-    def _compared(self, base: JudgedMetric, other: JudgedMetric) -> Iterator[MetricDifference]:
+    def _compare(self, base: JudgedMetric, other: JudgedMetric) -> Iterator[MetricDifference]:
         names, both = (base.metric.name, other.metric.name), base.scored & other.scored
         a, b = (self._part(one, both) for one in (base, other))
         column = RANKING.index(AUROC)
@@ -249,7 +251,9 @@ class Evaluation:
                     tested.p_bootstrap, tested.p_randomization, 1.0, len(a),
                 )  # fmt: skip
 
-    def compared(self, judged: Sequence[JudgedMetric], differences: Sequence[MetricDifference]) -> Iterator[Score]:
+    def difference_scores(
+        self, judged: Sequence[JudgedMetric], differences: Sequence[MetricDifference]
+    ) -> Iterator[Score]:
         """Each difference as a score (`auroc:bleu-u_f1`), and its corrected p-value (`p:auroc:bleu-u_f1`)."""
         by_name = {d.metric.name: d for d in judged}
         for d in differences:
@@ -259,15 +263,15 @@ class Evaluation:
             whole = measure.on(d.metric)
             title = f"{whole.title} against {d.base}"
             metric = whole.derive(f"{whole.name}-{d.base}", title=title, variant=d.base)
-            yield self._scored(metric, recipe, ALL, Estimate(d.difference, d.low, d.high, d.n))
+            yield self._make_score(metric, recipe, ALL, Estimate(d.difference, d.low, d.high, d.n))
             corrected = Estimate(d.p_holm, None, None, d.n)
-            yield self._scored(P.on(metric.name), ({"test": "holm"}, recipe), ALL, corrected)
+            yield self._make_score(P.on(metric.name), ({"test": "holm"}, recipe), ALL, corrected)
 
 
 def _bounds(data: Labelled, values: Sequence[float | None], drawn: Floats) -> list[intervals.Bounds]:
     """The interval of each measure: of AUROC by the jackknife, of correlations by the expanded percentile."""
     known = [math.nan if value is None else value for value in values]
-    bounds = intervals.expanded(known, drawn, len(np.unique(data.units)))
+    bounds = intervals.expanded_percentile(known, drawn, len(np.unique(data.units)))
     bounds[RANKING.index(AUROC)] = intervals.auroc(data.scores, data.labels, data.units)
     return bounds
 
@@ -276,7 +280,7 @@ def _bootstrap_difference(
     value: float, drawn: Floats, documents: int
 ) -> tuple[float | None, float | None, float | None]:
     """Interval and p-value of a difference from its resamplings; no p-value where there are few documents."""
-    (bounds,) = intervals.expanded(value, drawn, documents)
+    (bounds,) = intervals.expanded_percentile(value, drawn, documents)
     below, above = int((drawn <= 0).sum()), int((drawn >= 0).sum())
     p = min(1.0, 2 * (min(below, above) + 1) / (int((~np.isnan(drawn)).sum()) + 1))
     return bounds.low, bounds.high, p if documents >= FEW else None

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from troth.core import names
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.groups import ALL
 from troth.core.randomness import generator
 from troth.core.score import Score
@@ -138,7 +138,9 @@ def select_system(systems: Sequence[str], system: str | None, path: str) -> str:
     if system is None and len(systems) > 1:
         raise UserError("the run holds several systems", file=path, hint="choose one: " + ", ".join(systems))
     if system is not None and system not in systems:
-        raise UserError(f"no system is called '{system}'", file=path, hint=near(system, systems) or ", ".join(systems))
+        raise UserError(
+            f"no system is called '{system}'", file=path, hint=suggest_name(system, systems) or ", ".join(systems)
+        )
     return system or systems[0]
 
 

@@ -13,7 +13,7 @@ from troth.core.score import Estimate, Score, make_score
 from troth.meta.people.sheets import Answers
 from troth.stats import intervals
 from troth.stats.estimates import Resampling
-from troth.stats.resampling import Array, divide, resampled
+from troth.stats.resampling import Array, divide, resample
 
 PEOPLE = "people"
 KAPPA = Metric("fleiss_kappa", "Fleiss' kappa", "agreement of the annotators beyond chance", scale="number",
@@ -60,5 +60,5 @@ def kappa(
 
     sizes = [sum(stratum == other for other, _ in order) for stratum in sorted({other for other, _ in order})]
     resamples = intervals.enough_resamples(len(order), how.resamples) if len(order) > 1 else how.resamples
-    drawn = resampled([sums], again, resamples=resamples, seed=how.seed, strata=sizes)
-    return score(value, None, intervals.expanded(value, drawn, len(order))[0])
+    drawn = resample([sums], again, resamples=resamples, seed=how.seed, strata=sizes)
+    return score(value, None, intervals.expanded_percentile(value, drawn, len(order))[0])

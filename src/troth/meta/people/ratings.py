@@ -18,7 +18,7 @@ import numpy as np
 
 from troth import stats
 from troth.core import names
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.groups import ALL
 from troth.core.metric import Metric
 from troth.core.parts import Parts
@@ -36,7 +36,7 @@ from troth.meta.people.sheets import FGA_STUDY, PMI_STUDY, Answers
 from troth.readers import grounded as readers
 from troth.stats import estimates, intervals
 from troth.stats.estimates import Cell, Resampling
-from troth.stats.resampling import Array, divide, resampled
+from troth.stats.resampling import Array, divide, resample
 from troth.storage import explorer, runs
 
 CORRELATED = ("jga", "aga", "fga")  # metrics, or families of them, to correlate with ratings
@@ -224,8 +224,8 @@ def _pearson(
         return correlation.clip(-1, 1)
 
     count = intervals.enough_resamples(len(x), how.resamples) if len(x) > 1 else how.resamples
-    drawn = resampled([sums], again, resamples=count, seed=how.seed)
-    (bounds,) = intervals.expanded(value, drawn, len(x))
+    drawn = resample([sums], again, resamples=count, seed=how.seed)
+    (bounds,) = intervals.expanded_percentile(value, drawn, len(x))
     estimate = Estimate(value, bounds.low, bounds.high, len(table), bounds.reason)
     return make_score(system, metric, estimate, recipe)
 
@@ -266,7 +266,7 @@ def _context(item: Grounded) -> tuple[str, tuple[str, ...]]:
 def _read_responses(sources: Sequence[names.Path], systems: Sequence[str]) -> dict[str, dict[str, Grounded]]:
     """The responses of two systems by id; empty ones are left out."""
     if len(sources) == 2:
-        read = {name: list(readers.read(path, None)) for name, path in names.labelled(sources, "file")}
+        read = {name: list(readers.read(path, None)) for name, path in names.name_paths(sources, "file")}
     elif len(sources) == 1:
         path = names.path_of(sources[0])
         read = _responses_of_run(open_archive(path).responses)
@@ -275,7 +275,9 @@ def _read_responses(sources: Sequence[names.Path], systems: Sequence[str]) -> di
                             + (", ".join(read) or "runs of troth ground"))  # fmt: skip
         for name in systems:
             if name not in read:
-                raise UserError(f"no system is called '{name}'", file=path, hint=near(name, read) or ", ".join(read))
+                raise UserError(
+                    f"no system is called '{name}'", file=path, hint=suggest_name(name, read) or ", ".join(read)
+                )
         read = {name: read[name] for name in systems or read}
     else:
         raise UserError(f"{len(sources)} files are given", hint="two files of responses, or one run of troth ground")

@@ -15,8 +15,8 @@ from typing import TypeVar
 
 import msgspec
 
-from troth.core.errors import UserError, near
-from troth.core.table import harmless
+from troth.core.errors import UserError, suggest_name
+from troth.core.table import escape_formula
 from troth.readers import source
 from troth.storage.files import check_new, new_file
 
@@ -86,7 +86,7 @@ def as_csv(study: Study, cells: Mapping[str, Sequence[str]]) -> bytes:
     writer = csv.writer(text, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
     writer.writerow(("id", *study.shown, *study.questions))
     for id, row in cells.items():
-        writer.writerow(map(harmless, (id, *row, *("" for _ in study.questions))))
+        writer.writerow(map(escape_formula, (id, *row, *("" for _ in study.questions))))
     return text.getvalue().encode("utf-8-sig")
 
 
@@ -117,7 +117,7 @@ def read_answers(sheet: str, study: Study) -> dict[str, Answers]:
     columns, rows = _table(sheet)
     for name in ("id", *study.questions):
         if name not in columns:
-            raise UserError(f"no column '{name}'", file=sheet, hint=near(name, columns) or "is it a sheet?")
+            raise UserError(f"no column '{name}'", file=sheet, hint=suggest_name(name, columns) or "is it a sheet?")
     sheet_answers: dict[str, Answers] = {}
     for number, row in enumerate(rows, 2):
         if any(cell.strip() for cell in row):

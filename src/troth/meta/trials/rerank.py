@@ -81,7 +81,9 @@ def rerank(gold: Gold, **options: Any) -> Result:
         gated = rule in ("gated", "rule")
         choices = iter(rerank_all(nbest, nli, gated=gated, augment=augment, refs=settings.refs))
         judged = [_Judged(one, next(choices), {kind: next(choices) for kind, _ in one.copies}) for one in lists]
-        recipe = RerankRecipe.of(nli, gated=gated, augment=augment, descriptions=trial.descriptions, refs=settings.refs)
+        recipe = RerankRecipe.for_model(
+            nli, gated=gated, augment=augment, descriptions=trial.descriptions, refs=settings.refs
+        )
         if nli is gate_alone:
             recipe = RerankRecipe(rule="present", refs="", ties="")
         systems[rule] = _cells(judged, (recipe, {"lists": len(lists), "seed": settings.seed}))

@@ -23,7 +23,7 @@ from troth import stats
 from troth.core.errors import UserError
 from troth.core.groups import ALL, Group
 from troth.core.metric import Metric
-from troth.core.names import Path, labelled, listed, path_of
+from troth.core.names import Path, name_paths, parse_names, path_of
 from troth.core.options import keywords, option, resamples_option, resolve, seed_option
 from troth.core.parts import NONE, Parts
 from troth.core.records import Grounded
@@ -102,11 +102,9 @@ class StressSet(NamedTuple):
 def stress_ground(*data: Path, **options: Any) -> Result:
     """Reports which kinds of minimal corruptions of supported answers metrics, or an own checker, notice.
 
-    `data`: files with supported answers, in any format of `ground`; label 0 is left out. `metrics`: as in `ground`;
-    `checker`: the address of an own checker. `corruptions`: kinds of them; `each`: how many of a kind for each answer,
-    at most. `corrupted`: a new JSONL file for answers and corruptions. `nli`, `lm`, `cache`, `models`, `resamples`,
-    `seed`, `out`: as in `ground`. The result has `caught:METRIC` and `auroc:METRIC` for all pairs and for each kind
-    (`kind:negation`); its details are pairs that were missed.
+    `data`: files with supported answers, in any format of `ground`; label 0 is left out. The options are those of
+    `StressSettings`. The result has `caught:METRIC` and `auroc:METRIC` for all pairs and for each kind
+    (`kind:negation`); its findings are pairs that were missed.
 
         >>> from troth.demo import path
         >>> result = stress_ground(path("documents/careful.jsonl"), metrics="coverage", corruptions="addition")
@@ -120,7 +118,7 @@ def stress_ground(*data: Path, **options: Any) -> Result:
     if settings.corrupted is not None:
         check_new(path_of(settings.corrupted))
     graders = _graders(settings)
-    name = "+".join(dict.fromkeys(name for name, _ in labelled(data, "file")))
+    name = "+".join(dict.fromkeys(name for name, _ in name_paths(data, "file")))
     stressed = stress_set(settings.load(data).items, settings)
     if not stressed.pairs:
         raise UserError("no answer could be corrupted", file=path_of(data[0]), hint="are they supported answers?")
@@ -141,7 +139,7 @@ def stress_ground(*data: Path, **options: Any) -> Result:
         findings=[pair for values in system.metrics for pair in _missed_pairs(values, stressed)],
         arguments={
             "data": [path_of(path) for path in data], "metrics": ",".join(v.metric.name for v in system.metrics),
-            "corruptions": listed(settings.corruptions) or list(KINDS), "each": settings.each,
+            "corruptions": parse_names(settings.corruptions) or list(KINDS), "each": settings.each,
             "checker": settings.checker, "models": settings.all_models.names(), "resamples": how.resamples,
             "seed": how.seed,
         },
@@ -151,7 +149,7 @@ def stress_ground(*data: Path, **options: Any) -> Result:
 
 def _graders(settings: StressSettings) -> list[Grader]:
     checkers: list[Grader] = [] if settings.checker is None else [_checker(settings)]
-    return [*(settings.graders if listed(settings.metrics) or not checkers else []), *checkers]
+    return [*(settings.graders if parse_names(settings.metrics) or not checkers else []), *checkers]
 
 
 def _checker(settings: StressSettings) -> HttpChecker:

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from troth.core.data_options import format_option, nli_option, schema_option
 from troth.core.names import Path
-from troth.core.options import cache_file, option, recorded, resamples_option, run_folder, seed_option
+from troth.core.options import cache_file, option, record_arguments, resamples_option, run_folder, seed_option
 from troth.core.records import Gold, Schema
 from troth.core.result import Note, Result
 from troth.models import Nli
@@ -79,5 +79,5 @@ class Trial:
             Resampling(self.settings.resamples),
             notes=[Note(text) for text in (*texts, *corpus.truncation_notes(self.nli))],
             findings=findings,
-            arguments=recorded(self.settings, gold=self.source),
+            arguments=record_arguments(self.settings, gold=self.source),
         ).save_if(self.settings.out)

@@ -172,7 +172,7 @@ def _judge_cases(trial: Trial, turns: Sequence[Sequence[ActCase]], schema: Schem
     for part in sgsacc.batches(turns, name):
         flat = [case for mine in part for case in mine]
         questions = [
-            sgsacc.build_question(_worded(case.due, schema, renaming), case.turn.gold, case.turn.previous, refs=refs)
+            sgsacc.build_question(_reword(case.due, schema, renaming), case.turn.gold, case.turn.previous, refs=refs)
             for case in flat
         ]
         answers = sgsacc.ask(trial.nli, questions)
@@ -180,7 +180,7 @@ def _judge_cases(trial: Trial, turns: Sequence[Sequence[ActCase]], schema: Schem
     return judged
 
 
-def _worded(due: DueAct, schema: Schema, renaming: Renaming | None) -> DueAct:
+def _reword(due: DueAct, schema: Schema, renaming: Renaming | None) -> DueAct:
     """The act under the names of a variant."""
     if renaming is None:
         return due

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from troth.core.errors import UserError
-from troth.core.names import listed
+from troth.core.names import parse_names
 from troth.core.randomness import generator
 from troth.core.registry import Registry
 from troth.text.facts import Fact, find_facts
@@ -146,7 +146,7 @@ def corruptions(
         raise UserError(f"the number of corruptions of a kind must be 1 or more, not {each}")
     supported = SupportedAnswer(document, answer)
     corrupted: list[Corruption] = []
-    for name in listed(kinds) or list(KINDS):
+    for name in parse_names(kinds) or list(KINDS):
         kind = KINDS.load(name)
         ways = list(kind.ways(supported))
         generator(seed, f"corruption {name}", id or answer).shuffle(ways)

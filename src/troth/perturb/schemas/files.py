@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from troth import readers
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.records import Schema
 from troth.perturb.schemas import tools
 from troth.perturb.schemas.renaming import Renaming
@@ -86,7 +86,7 @@ def load_published(source: SchemaSource, folder: str, names: Sequence[str]) -> l
         root = next((root for root in roots if (root / name).is_dir()), None)
         if root is None:
             there = sorted(item.name for item in roots[-1].iterdir() if item.is_dir())
-            hint = near(name, there) or "there are: " + ", ".join(there)
+            hint = suggest_name(name, there) or "there are: " + ", ".join(there)
             raise UserError(f"no variant is called '{name}'", file=folder, hint=hint)
         file = find_matching(source.schema, candidates(str(root / name)), str(root / name))
         with error_context(file=file):

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from troth.core.errors import UserError, near
-from troth.core.names import counted
+from troth.core.errors import UserError, suggest_name
+from troth.core.names import format_count
 from troth.core.records import Act, Dialogue, Frame, Intent, Schema, Service, ServiceCall, SlotSchema, Turn
 from troth.readers.decode import error_context
 
@@ -75,7 +75,7 @@ class Renaming(msgspec.Struct, frozen=True):
     def between(cls, old: Schema, new: Schema) -> Renaming:
         """The renaming between two schemas with the same elements in the same order."""
         if len(old) != len(new):
-            raise UserError(f"the variant has {counted(len(new), 'service')}, the original {len(old)}", hint=ALIGN)
+            raise UserError(f"the variant has {format_count(len(new), 'service')}, the original {len(old)}", hint=ALIGN)
         return cls({a.name: _names(a, b) for a, b in zip(old.values(), new.values(), strict=True)})
 
     def back(self) -> Renaming:
@@ -94,7 +94,7 @@ class Renaming(msgspec.Struct, frozen=True):
     def names(self, service: str) -> ServiceNames:
         names = self.services.get(service)
         if names is None:
-            hint = near(service, self.services) or "is it the right schema?"
+            hint = suggest_name(service, self.services) or "is it the right schema?"
             raise UserError(f"service '{service}' is not in the schema", hint=hint)
         return names
 
@@ -120,7 +120,7 @@ def _align(kind: str, old: _Elements, new: _Elements) -> dict[str, str]:
     """New names by old names."""
     ours, theirs = ([item.name for item in items] for _, items in (old, new))
     if len(ours) != len(theirs):
-        raise UserError(f"{new[0]} has {counted(len(theirs), kind)}, {old[0]} has {len(ours)}", hint=ALIGN)
+        raise UserError(f"{new[0]} has {format_count(len(theirs), kind)}, {old[0]} has {len(ours)}", hint=ALIGN)
     for service, names in ((old[0], ours), (new[0], theirs)):
         double = next((name for name in names if names.count(name) > 1), None)
         if double is not None:

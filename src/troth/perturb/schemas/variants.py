@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from rapidfuzz.distance import Levenshtein
 
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.randomness import generator
 from troth.core.records import Intent, Schema, Service, SlotSchema
 from troth.perturb.schemas.lemmas import jaccard, stop_words
@@ -238,7 +238,9 @@ def _check(schema: Schema, paraphrases: Paraphrases) -> None:
     """Raises an error for paraphrases of an element that is not in the schema: most likely a misspelt name."""
     for name, service in paraphrases.items():
         if name not in schema:
-            raise UserError(f"paraphrases of '{name}', which is not a service of the schema", hint=near(name, schema))
+            raise UserError(
+                f"paraphrases of '{name}', which is not a service of the schema", hint=suggest_name(name, schema)
+            )
         own = schema[name]
         for kind, paraphrased, known in (
             ("slot", service.slots, [slot.name for slot in own.slots]),
@@ -247,7 +249,7 @@ def _check(schema: Schema, paraphrases: Paraphrases) -> None:
             unknown = next((element for element in paraphrased if element not in known), None)
             if unknown is not None:
                 raise UserError(
-                    f"paraphrases of '{unknown}', which is not a {kind} of {name}", hint=near(unknown, known)
+                    f"paraphrases of '{unknown}', which is not a {kind} of {name}", hint=suggest_name(unknown, known)
                 )
 
 

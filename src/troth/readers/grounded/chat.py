@@ -22,8 +22,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from troth.core.errors import UserError
-from troth.core.names import listed
-from troth.core.options import one_of
+from troth.core.names import parse_names
+from troth.core.options import check_choice
 from troth.core.records import Grounded
 from troth.readers import plain
 from troth.readers.decode import decode_unique, error_context, lines
@@ -51,10 +51,10 @@ def detect(document: Document) -> bool:
 
 def parse_context(kinds: str | Iterable[str]) -> tuple[str, ...]:
     """Kinds of context, from `tools+user`, a list, or text with commas."""
-    names = listed(kinds.replace("+", ",") if isinstance(kinds, str) else kinds)
+    names = parse_names(kinds.replace("+", ",") if isinstance(kinds, str) else kinds)
     if not names:
         raise UserError("no kind of context is named", hint="one of: " + ", ".join(CONTEXT))
-    return tuple(one_of("context", name, CONTEXT) for name in names)
+    return tuple(check_choice("context", name, CONTEXT) for name in names)
 
 
 def read(document: Document, context: Sequence[str] = CONTEXT) -> Iterator[Grounded]:

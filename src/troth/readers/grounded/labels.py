@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 
 # Labels of BEGIN (2022), of its first release, and of the audit that preceded FaithDial.
 LABELS = {
@@ -29,7 +29,7 @@ def parse_name(text: str) -> int | None:
     if not name:
         return None
     if name not in LABELS:
-        hint = near(name, LABELS) or "known: 0, 1, " + ", ".join(LABELS)
+        hint = suggest_name(name, LABELS) or "known: 0, 1, " + ", ".join(LABELS)
         raise UserError(f"label '{text[:40]}' is not known", hint=hint)
     return LABELS[name]
 

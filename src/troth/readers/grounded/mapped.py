@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.records import Grounded
 from troth.readers.cells import rows
 from troth.readers.decode import decode_unique, error_context, line_object
@@ -32,7 +32,9 @@ def parse_columns(text: str) -> dict[str, str]:
         if not equals or not theirs:
             raise UserError(f"--map {part} gives no name", hint="for example document=contexts,response=answer")
         if name not in OURS:
-            raise UserError(f"--map: there is no '{name}'", hint=near(name, OURS) or "one of: " + ", ".join(OURS))
+            raise UserError(
+                f"--map: there is no '{name}'", hint=suggest_name(name, OURS) or "one of: " + ", ".join(OURS)
+            )
         if name in columns:
             raise UserError(f"--map names '{name}' twice", hint="for example document=contexts,response=answer")
         columns[name] = theirs
@@ -102,7 +104,7 @@ def _value(row: dict[str, Any], path: str, needed: bool) -> Any:
     for key in [path] if path in row else path.split("."):
         if not isinstance(value, dict) or key not in value:
             if needed:
-                hint = near(path, list(row)) or "it has: " + ", ".join(list(row)[:10])
+                hint = suggest_name(path, list(row)) or "it has: " + ", ".join(list(row)[:10])
                 raise UserError(f"has no '{path}'", hint=hint)
             return None
         value = value[key]

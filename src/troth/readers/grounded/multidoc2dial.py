@@ -13,7 +13,7 @@ from operator import itemgetter
 
 import msgspec
 
-from troth.core.errors import UserError, near
+from troth.core.errors import UserError, suggest_name
 from troth.core.records import Grounded
 from troth.readers import source
 from troth.readers.decode import decode_unique, error_context
@@ -112,7 +112,7 @@ def _document(references: tuple[_Reference, ...], passages: Passages) -> str:
     for reference in references:
         if reference.doc_id not in passages:
             raise UserError(
-                f"document '{reference.doc_id}' is not in {DOCUMENTS}", hint=near(reference.doc_id, passages)
+                f"document '{reference.doc_id}' is not in {DOCUMENTS}", hint=suggest_name(reference.doc_id, passages)
             )
         span = reference.id_sp or reference.sp_id
         if span not in passages[reference.doc_id]:

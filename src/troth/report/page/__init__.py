@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from troth.core.errors import UserError
-from troth.core.registry import imported
+from troth.core.registry import import_path
 from troth.core.result import package_versions
 from troth.core.tasks import TASKS
 from troth.core.version import __version__
@@ -22,7 +22,7 @@ NO_DIALOGUES = "The runs hold no dialogues. Run the command again with --out to 
 def build(sources: Sequence[Source]) -> Page:
     """Builds the page, without the dialogues."""
     pages = dict.fromkeys(TASKS.load(name).page for name in TASKS.by_name())
-    parts: list[Contribution] = [imported(page).contribute(sources) for page in pages]
+    parts: list[Contribution] = [import_path(page).contribute(sources) for page in pages]
     cards = [card for part in parts for card in part.cards]
     sections = [part.section for part in parts if part.section is not None]
     if not cards and not sections:

@@ -360,11 +360,16 @@ def _value(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
 def _wavers(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
     whole = len(finding.solved) + len(finding.failed)
     sides = [f"trials {_numbers(finding.solved)} solved", f"{_numbers(finding.failed)} failed"]
-    part = "they change the same things" if finding.parts_at is None else f"they part at user turn {finding.parts_at}"
+    part = (
+        "they change the same things"
+        if finding.parts_at is None
+        else f"they differ from user turn {finding.parts_at} on"
+    )
     return Example(
         group or f"{len(finding.solved)} of {whole} solved", f"task {finding.task}", [Piece(", ".join(sides))],
         [*([f"{len(finding.solved)} of {whole} solved"] if group else []), part], finding.task, "parting",
-        system=system.name, group=group, trial=str(finding.failed[0]) if finding.failed else "", beside=str(finding.solved[0]),
+        system=system.name, group=group, trial=str(finding.failed[0]) if finding.failed else "",
+        beside=str(finding.solved[0]),
     )  # fmt: skip
 
 

@@ -16,11 +16,7 @@ from troth.report.sources import SHOWN, ScoredSystem
 from troth.robustness.checkdst import Flip
 
 QUESTION = CardQuestion("Does it stay right when the user says it in other words?", "robustness")
-PERTURBATIONS = {
-    "NED": "names swapped for unknown ones",
-    "PI": "paraphrases",
-    "SDI": "hesitations and repetitions",
-}
+PERTURBATIONS = {"NED": "names swapped for unknown ones", "PI": "paraphrases", "SDI": "hesitations and repetitions"}
 COLUMNS = ("jga", "cjga", "cjga_all", "nohf")  # of the table
 TRAINING = ("jga", "coref_jga", "nohf")  # drawn over checkpoints, as in the paper's table 2, with cJGA and `nohf:NED`
 

@@ -10,7 +10,7 @@ import msgspec
 from troth.core.data_options import format_option
 from troth.core.errors import UserError
 from troth.core.extras import requiring
-from troth.core.names import Path, counted, path_of
+from troth.core.names import Path, format_count, path_of
 from troth.core.options import cache_file, option, python_only
 from troth.core.records import Grounded
 from troth.core.signature import recipe_text, signature
@@ -31,10 +31,7 @@ class GenerateSettings:
     """Which model responds to which contexts, and how."""
 
     model: str | Responder = option(
-        "embedded",
-        "Model that responds: embedded, hf:ORG/MODEL or a folder.",
-        "NAME",
-        complete=("troth.models:BACKENDS",),
+        "embedded", "Responding model: embedded, hf:ORG/MODEL or a folder.", "NAME", complete=("troth.models:BACKENDS",)
     )
     prompt: Style = option(
         "plain", "Prompt: PMI-Faith's own words, or the model's template for conversations.", choices=STYLES
@@ -65,7 +62,7 @@ class Generation(msgspec.Struct, frozen=True):
 
     @property
     def notes(self) -> list[str]:
-        empty = [f"without a word in them: {counted(self.empty, 'response')}"] if self.empty else []
+        empty = [f"without a word in them: {format_count(self.empty, 'response')}"] if self.empty else []
         return empty + context_notes(self.without, self.shortened)
 
 

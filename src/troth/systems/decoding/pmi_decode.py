@@ -28,7 +28,7 @@ import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 from transformers.modeling_outputs import BaseModelOutput
 
-from troth.models.batches import pad_rows
+from troth.models.batches import padded_tensors
 from troth.systems.decoding.settings import Setting
 
 FEW = 64  # tokens looked at first for the top-p set, before all are sorted
@@ -222,7 +222,7 @@ class Paired(LogitsProcessor):  # type: ignore[misc]
         given, alone = torch.log_softmax(scores.float(), dim=-1).chunk(2)
         made = combine(given, alone, alpha=self.alpha, top_p=self.top_p)
         if self.draws is not None:
-            made = drawn(made / self.temperature, self.draws)
+            made = draw_tokens(made / self.temperature, self.draws)
         return torch.cat([made, made])
 
 
@@ -238,10 +238,10 @@ class Unpaired(LogitsProcessor):  # type: ignore[misc]
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:  # noqa: ARG002
         made = nucleus(scores, self.top_p)
-        return made if self.draws is None else drawn(made.float() / self.temperature, self.draws)
+        return made if self.draws is None else draw_tokens(made.float() / self.temperature, self.draws)
 
 
-def drawn(scores: Any, draws: Sequence[Any]) -> Any:
+def draw_tokens(scores: Any, draws: Sequence[Any]) -> Any:
     """Scores that leave one token of each row, drawn by its probability."""
     chances = torch.softmax(scores, dim=-1)
     rows = zip(chances, draws, strict=True)
@@ -284,7 +284,6 @@ def decode(
     and tokens that none begins with. Beam sampling draws all rows of a batch from one generator, so it takes one prompt
     at a time, lest they move each other's draws.
     """
-    _check_options(setting.alpha, setting.top_p)
     if not prompts:
         return []
     if setting.mode == "beam-sample" and len(prompts) > 1:
@@ -317,14 +316,9 @@ def decode(
             stopping_criteria=StoppingCriteriaList([] if ends is None else [Ends(ends)]),
         )
     begin = ids.shape[1] if left else 1
-    own = _own_ends(model)
+    own = model.generation_config.eos_token_id
+    own = set(own) if isinstance(own, list) else {own}
     return [_cut(row[begin:], own, ends) for row in made[: len(prompts)].tolist()]
-
-
-def padded_tensors(rows: Sequence[Sequence[int]], padding: int, *, left: bool) -> tuple[Any, Any]:
-    """Tokens and attention mask of rows that are padded to one width."""
-    ids, mask = pad_rows(rows, padding, left=left)
-    return torch.from_numpy(ids), torch.from_numpy(mask)
 
 
 def _config(setting: Setting, padding: int, model: Any, silent: Any) -> Any:
@@ -340,11 +334,6 @@ def _config(setting: Setting, padding: int, model: Any, silent: Any) -> Any:
     if silent is not None:
         options["begin_suppress_tokens"] = silent.nonzero().flatten().tolist()
     return GenerationConfig(**options)
-
-
-def _own_ends(model: Any) -> set[int]:
-    own = model.generation_config.eos_token_id
-    return set(own) if isinstance(own, list) else {own} - {None}
 
 
 def _cut(tokens: Sequence[int], own: set[int], ends: Any) -> list[int]:

@@ -23,7 +23,7 @@ import msgspec
 from troth.core.errors import UserError
 from troth.core.groups import ALL
 from troth.core.metric import Metric
-from troth.core.names import Path, listed, path_of
+from troth.core.names import Path, parse_names, path_of
 from troth.core.options import option
 from troth.core.records import Grounded
 from troth.core.result import Note, Result
@@ -97,7 +97,7 @@ def sweep(data: Path, settings: SweepSettings) -> Result:
     setting is in the details, if there is one.
     """
     wanted = grid(settings.alphas, settings.ps)
-    graders = settings.graders if listed(settings.metrics) else []
+    graders = settings.graders if parse_names(settings.metrics) else []
     checker = _checker(settings.grammar) if settings.grammar else None
     relevance = ROUGE_L.compute(settings.models)  # an error before anything is generated, where it is not installed
     responder = settings.responder()

@@ -49,7 +49,7 @@ def describe(folder: Folder, card: GeneratorCard, templates: Templates) -> None:
         (folder / TEMPLATES).write_bytes(msgspec.json.encode(templates))
 
 
-def described(model: Path) -> tuple[Folder, GeneratorCard]:
+def read_card(model: Path) -> tuple[Folder, GeneratorCard]:
     """The folder of a generator, which may be that of a run, and what its card says."""
     text = path_of(model)
     folder = next((Folder(text) / name for name in ("", *BEST) if (Folder(text) / name / CARD).is_file()), None)

@@ -17,10 +17,10 @@ from transformers import DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput
 
 from troth.core.progress import bar
-from troth.models.batches import Room, plan_batches
+from troth.models.batches import Room, padded_tensors, plan_batches
 from troth.systems.generators.difference import tuned
 from troth.systems.generators.prefix import KeyValue, Layer, prefixed
-from troth.systems.text import TextNetwork, tensors
+from troth.systems.text import TextNetwork
 
 ROOM = Room(items=16, units=8192)  # prompts of a batch, and tokens with all their beams
 
@@ -79,7 +79,7 @@ class _Search:
         self.network, self.beams, self.prefix, self.rows = network, beams, prefix, rows
         self.model, self.decoder = network.module, network.decoder
         self.parameters = set(inspect.signature(self.model.forward).parameters)
-        self.ids, self.mask = tensors(prompts, network.padding, left=self.decoder)
+        self.ids, self.mask = padded_tensors(prompts, network.padding, left=self.decoder)
         self.places = list(range(len(prompts)))  # the prompts that are still searched
         self.found: list[list[tuple[float, list[int]]]] = [[] for _ in prompts]
         self.changed = False

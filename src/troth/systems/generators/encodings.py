@@ -43,7 +43,7 @@ def response_turns(corpus: ActCorpus) -> list[ResponseTurn]:
     return turns
 
 
-def encoded(turn: ResponseTurn, schema: Schema, how: Encoding, templates: Templates) -> str:
+def encode_acts(turn: ResponseTurn, schema: Schema, how: Encoding, templates: Templates) -> str:
     if how == "template":
         return " ".join(_sentences(turn.frames, schema, templates))
     return " ".join(_linear(act, service, described=how == "schema") for act, service in turn.system.acts)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from troth.core.data_options import format_option
 from troth.core.errors import UserError
 from troth.core.extras import require
-from troth.core.names import Path, counted, listed, path_of
-from troth.core.options import keywords, option, recorded, resolve, seed_option
+from troth.core.names import Path, format_count, parse_names, path_of
+from troth.core.options import keywords, option, record_arguments, resolve, seed_option
 from troth.core.progress import note
 from troth.core.randomness import generator
 from troth.core.records import Grounded
@@ -65,13 +65,13 @@ def train_grounded(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     from troth.systems.decoding.generator import Responder
 
     settings = resolve(GroundedTrainSettings, options)
-    check_installed(listed(settings.log_to))
+    check_installed(parse_names(settings.log_to))
     folder, how = Folder(path_of(out)), fit_settings({**PAPER, **settings.fit}, settings.seed)
     items = _items(path_of(data), settings, settings.limit)
     dev = [] if settings.dev is None else _items(path_of(settings.dev), settings, settings.dev_limit)
     place = folder_of(settings.model)
     network = TextNetwork(place, length=settings.length, answer=settings.answer)
-    claim(folder, recorded(settings, data=path_of(data)) | {"fit": dict(settings.fit)})
+    claim(folder, record_arguments(settings, data=path_of(data)) | {"fit": dict(settings.fit)})
     responder = Responder(ModelFiles(str(place), lambda: place), Store.at(None))
     reach = network.length + (network.answer if network.decoder else 0)
     responder.loaded = LoadedModel(network.tokenizer, network.module, reach)  # loaded once, and read by both
@@ -85,7 +85,7 @@ def train_grounded(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     keys: dict[str, Key] = {BEST[0]: lambda metrics: -metrics["dev_loss"]} if dev else {}
     learned, measured = ([_example(network, responder, item) for item in some] for some in (items, dev))
     fitting = Fitting(
-        model, learned, measured, None, keys, report_to(listed(settings.log_to), folder, asdict(how)), describe
+        model, learned, measured, None, keys, report_to(parse_names(settings.log_to), folder, asdict(how)), describe
     )
     state = fit(fitting, folder, how)
     if dev:
@@ -107,13 +107,15 @@ def _items(data: str, settings: GroundedTrainSettings, limit: int | None) -> lis
             empty += 1
     if not items:
         hint = (
-            f"with an empty document: {counted(empty, 'response')}" if empty else "see docs/formats.md for the layouts"
+            f"with an empty document: {format_count(empty, 'response')}"
+            if empty
+            else "see docs/formats.md for the layouts"
         )
         raise UserError("no response with a document in it", file=data, hint=hint)
     if empty:
-        note(f"{data}: left out for lack of a document: {counted(empty, 'response')}")
+        note(f"{data}: left out for lack of a document: {format_count(empty, 'response')}")
     if unsupported:
-        note(f"{data}: left out, since people found them unsupported: {counted(unsupported, 'response')}")
+        note(f"{data}: left out, since people found them unsupported: {format_count(unsupported, 'response')}")
     if limit is None or limit >= len(items):
         return items
     order = sorted(range(len(items)), key=lambda n: generator(settings.seed, "grounded", f"{items[n].id}/{n}").random())

@@ -20,10 +20,10 @@ from troth.core.records import Schema
 from troth.models import hub
 from troth.responses.templates import Templates
 from troth.systems.generators import prefix
-from troth.systems.generators.card import TEMPLATES, GeneratorCard, Method, described, folder_of
+from troth.systems.generators.card import TEMPLATES, GeneratorCard, Method, folder_of, read_card
 from troth.systems.generators.decode import Prefixed, ScoredText, nbest
 from troth.systems.generators.difference import WeightDifference
-from troth.systems.generators.encodings import ResponseTurn, encoded, source_of
+from troth.systems.generators.encodings import ResponseTurn, encode_acts, source_of
 from troth.systems.text import TextLearner, TextNetwork
 
 SAMPLED = 16  # values of each tensor that a fingerprint is made of
@@ -84,7 +84,7 @@ class ResponseGenerator:
     difference: WeightDifference | None = None  # what training changed, where the network is the base
 
     def sources(self, turns: Iterable[ResponseTurn], schema: Schema) -> list[Sequence[int]]:
-        return [source_of(self.network, encoded(one, schema, self.card.encoding, self.templates)) for one in turns]
+        return [source_of(self.network, encode_acts(one, schema, self.card.encoding, self.templates)) for one in turns]
 
     def nbest(self, turns: Sequence[ResponseTurn], schema: Schema, *, beams: int = 4) -> list[list[ScoredText]]:
         return nbest(self.network, self.sources(turns, schema), beams=beams, prefix=self.prefixes,
@@ -101,7 +101,7 @@ def open_generator(
     from the weights of one of these is held as the difference to them.
     """
     text = path_of(model)
-    folder, card = described(model)
+    folder, card = read_card(model)
     known = folder / TEMPLATES
     with hub.loading(str(folder), "not a generator"):
         templates = msgspec.json.decode(known.read_bytes(), type=Templates) if known.is_file() else {}

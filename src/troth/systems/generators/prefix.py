@@ -158,10 +158,6 @@ class PrefixNetworks(torch.nn.Module):  # type: ignore[misc]
                 torch.nn.Linear(narrow, out),
             )
 
-    @property
-    def count(self) -> int:
-        return sum(one.numel() for one in self.parameters())
-
     def forward(self) -> list[KeyValue]:
         """The prefixes, layer by layer."""
         every = torch.arange(self.length)

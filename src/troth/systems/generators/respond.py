@@ -17,7 +17,7 @@ import msgspec
 from troth.core.data_options import format_option, nli_option, schema_option
 from troth.core.errors import UserError
 from troth.core.extras import require
-from troth.core.names import Path, labelled, path_of
+from troth.core.names import Path, name_paths, path_of
 from troth.core.options import cache_file, keywords, option, resolve, seed_option
 from troth.core.records import Schema
 from troth.core.signature import signature
@@ -28,7 +28,7 @@ from troth.responses import templates as template_files
 from troth.responses.nbest import encode_choice
 from troth.responses.rerank import Choice, Nbest, RerankRecipe, rerank_all
 from troth.storage.files import check_new, new_file
-from troth.systems.generators.card import GeneratorCard, described
+from troth.systems.generators.card import GeneratorCard, read_card
 from troth.systems.generators.encodings import ResponseTurn, response_turns
 
 if TYPE_CHECKING:
@@ -40,11 +40,7 @@ if TYPE_CHECKING:
 class RespondSettings:
     beams: int = option(4, "Number of beams of the search, and of candidates of each generator.", least=1, most=64)
     count: int | None = option(
-        None,
-        "Number of responses of each generator to choose from. Default: one per beam.",
-        "N",
-        flag="--nbest",
-        least=1,
+        None, "Number of responses per generator to choose from. Default: one per beam.", "N", flag="--nbest", least=1
     )
     rerank: bool = option(
         False, "Let the reranker choose even if there is one generator; of several it always chooses."
@@ -90,9 +86,9 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Any)
     require("torch", "transformers", extra="neural")
     check_new(path_of(out))
     paths = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
-    named = dict(labelled(paths, "generator"))
+    named = dict(name_paths(paths, "generator"))
     for path in named.values():
-        described(path)  # refuses a folder that is not a generator before the data is read
+        read_card(path)  # refuses a folder that is not a generator before the data is read
     read = corpus.read(data, settings.schema, format=settings.format)
     if settings.limit is not None:
         ids = {one.id for one in draw(read.dialogues, settings.limit, settings.seed)}
@@ -100,9 +96,9 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Any)
     turns = response_turns(read)
     if not turns:
         raise UserError("no system turn with acts in it", file=path_of(data), hint="is it the right data?")
-    systems = opened(named, settings)
+    systems = open_generators(named, settings)
     start = time.monotonic()
-    lists = decoded(systems, turns, read.schema, settings.beams)
+    lists = decode_systems(systems, turns, read.schema, settings.beams)
     seconds = time.monotonic() - start
     count = settings.count or settings.beams
     merged = [_merge({name: found[:count] for name, found in mine.items()}) for mine in lists]
@@ -126,19 +122,19 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Any)
         changed=None if choices is None else sum(one.choice != one.likeliest for one in choices),
         faithful=None if choices is None else sum(one.fidelity == one.acts for one in choices),
         signature=None if nli is None or choices is None else signature(
-            "rerank", RerankRecipe.of(nli, gated=settings.gated, augment="never", descriptions=descriptions),
+            "rerank", RerankRecipe.for_model(nli, gated=settings.gated, augment="never", descriptions=descriptions),
             n=len(choices),
         ),
         notes=tuple(corpus.description_notes(descriptions)) if nli is not None else (),
     )  # fmt: skip
 
 
-def opened(paths: Mapping[str, str], settings: RespondSettings) -> dict[str, ResponseGenerator]:
+def open_generators(paths: Mapping[str, str], settings: RespondSettings) -> dict[str, ResponseGenerator]:
     """The generators by name. Prefixes take the weights of one that is open, where they belong to them."""
     from troth.systems.generators.model import open_generator
 
     more = {} if settings.templates is None else template_files.read(path_of(settings.templates))
-    cards = {name: described(path)[1] for name, path in paths.items()}
+    cards = {name: read_card(path)[1] for name, path in paths.items()}
     systems: dict[str, ResponseGenerator] = {}
     for name in _order(cards):
         beside = () if settings.exact and cards[name].method == "ft" else tuple(systems.values())
@@ -154,7 +150,7 @@ def _order(cards: Mapping[str, GeneratorCard]) -> list[str]:
     return sorted(cards, key=lambda name: cards[name].method == "ft" and cards[name].base in bases)
 
 
-def decoded(
+def decode_systems(
     systems: Mapping[str, ResponseGenerator], turns: Sequence[ResponseTurn], schema: Schema, beams: int
 ) -> list[dict[str, list[ScoredText]]]:
     """The n-best list of each system for each turn; systems with the same weights in one go."""

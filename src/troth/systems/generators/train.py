@@ -16,8 +16,8 @@ import msgspec
 from troth.core.data_options import format_option, nli_option, schema_option, shots_option
 from troth.core.errors import UserError
 from troth.core.extras import require
-from troth.core.names import Path, listed, path_of
-from troth.core.options import cache_file, keywords, option, recorded, resolve, seed_option
+from troth.core.names import Path, parse_names, path_of
+from troth.core.options import cache_file, keywords, option, record_arguments, resolve, seed_option
 from troth.core.progress import note
 from troth.models import Nli
 from troth.readers.shots import Shots, sample
@@ -26,7 +26,7 @@ from troth.responses import templates as template_files
 from troth.responses.corpus import ActCorpus
 from troth.responses.templates import Templates
 from troth.systems.generators.card import GeneratorCard, Method, describe, folder_of
-from troth.systems.generators.encodings import Encoding, ResponseTurn, encoded, example, response_turns, source_of
+from troth.systems.generators.encodings import Encoding, ResponseTurn, encode_acts, example, response_turns, source_of
 from troth.systems.loggers import check_installed, report_to
 from troth.systems.runs import check_claim, claim, fit_settings, write_curve
 from troth.systems.text import TextNetwork
@@ -93,13 +93,15 @@ def train_response(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     from troth.systems.generators.model import GeneratorModel, fingerprint
 
     settings = resolve(ResponseTrainSettings, options)
-    check_installed(listed(settings.log_to))
+    check_installed(parse_names(settings.log_to))
     templates = {} if settings.templates is None else template_files.read(path_of(settings.templates))
     folder, how = Folder(path_of(out)), fit_settings({**PAPER, **settings.fit}, settings.seed)
-    record = recorded(settings, data=path_of(data)) | {"fit": dict(settings.fit)}
+    record = record_arguments(settings, data=path_of(data)) | {"fit": dict(settings.fit)}
     check_claim(folder, record)
     read = corpus.read(data, settings.schema, format=settings.format)
-    read = _only(read, {one.id for one in sample(read.dialogues, settings.shots, settings.seed)})
+    dialogues = sample(read.dialogues, settings.shots, settings.seed)
+    ids = {dialogue.id for dialogue in dialogues}
+    read = ActCorpus(dialogues, [turn for turn in read.turns if turn.dialogue in ids], read.schema)
     turns = response_turns(read)
     if settings.encoding == "template":
         _tell(turns, templates)
@@ -119,7 +121,7 @@ def train_response(data: Path, out: Path, **options: Any) -> TrainedGenerator:
         [] if evaluation is None else evaluation.examples(network),
         None if evaluation is None else lambda: evaluation(model),
         {} if evaluation is None else KEYS,
-        report_to(listed(settings.log_to), folder, asdict(how)),
+        report_to(parse_names(settings.log_to), folder, asdict(how)),
         lambda place, metrics: describe(place, msgspec.structs.replace(card, metrics=metrics), templates),
     )
     state = fit(fitting, folder, how)
@@ -128,10 +130,7 @@ def train_response(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     return TrainedGenerator(str(folder), state.step, model.count, every, state.best)
 
 
-KEYS: dict[str, Key] = {
-    BEST_LOSS: lambda metrics: -metrics["dev_loss"],
-    BEST_SGSACC: lambda metrics: metrics["sgsacc"],
-}
+KEYS: dict[str, Key] = {BEST_LOSS: lambda metrics: -metrics["dev_loss"], BEST_SGSACC: lambda metrics: metrics["sgsacc"]}
 
 
 class ResponseEvaluation:
@@ -177,18 +176,11 @@ class ResponseEvaluation:
         return {"ser": sum(wrong) / len(wrong), "sgsacc": sum(right) / len(right)}
 
     def _text(self, turn: ResponseTurn) -> str:
-        return encoded(turn, self.corpus.schema, self.card.encoding, self.templates)
+        return encode_acts(turn, self.corpus.schema, self.card.encoding, self.templates)
 
 
 def _example(network: TextNetwork, turn: ResponseTurn, read: ActCorpus, card: GeneratorCard, known: Templates) -> Any:
-    return example(network, encoded(turn, read.schema, card.encoding, known), turn.system.gold)
-
-
-def _only(read: ActCorpus, ids: set[str]) -> ActCorpus:
-    return ActCorpus(
-        [one for one in read.dialogues if one.id in ids], [turn for turn in read.turns if turn.dialogue in ids],
-        read.schema,
-    )  # fmt: skip
+    return example(network, encode_acts(turn, read.schema, card.encoding, known), turn.system.gold)
 
 
 def _whole(model: Path) -> str:

@@ -19,9 +19,9 @@ from troth.systems.data import TrackerTurn
 from troth.systems.recipe import Recipe, TrackerModel, TrainableTracker
 from troth.systems.span.batches import Floats, Inputs, Ints, inputs, targets
 from troth.systems.span.decode import Answers
-from troth.systems.span.examples import SPOKEN, Tokens, annotated
+from troth.systems.span.examples import SPOKEN, Tokens, label_turn
 from troth.systems.span.exported import MODEL, ExportedSpan
-from troth.systems.span.tracking import TOKENIZER, Texts, Tracking, padded
+from troth.systems.span.tracking import TOKENIZER, Texts, Tracking, pad_texts
 
 WEIGHTS, ENCODER = "span.safetensors", "model.safetensors"
 
@@ -80,7 +80,7 @@ class SpanModel(Tracking, TrainableTracker[SpanExample]):
 
     def collate(self, examples: Sequence[SpanExample], _rng: Random) -> Any:
         layouts = [{service.name: self.layout(service) for service in one.services} for one in examples]
-        made = [annotated(one.turn, mine, self.tokens) for one, mine in zip(examples, layouts, strict=True)]
+        made = [label_turn(one.turn, mine, self.tokens) for one, mine in zip(examples, layouts, strict=True)]
         arrays = inputs(made, layouts, self.table, self.tokens.padding)
         return arrays, targets(made, arrays)
 
@@ -90,7 +90,7 @@ class SpanModel(Tracking, TrainableTracker[SpanExample]):
 
         self.forget()  # it will read otherwise when it has learned from this
         arrays, wanted = batch
-        tensors = {name: self._torch.from_numpy(array) for name, array in wanted._asdict().items()}
+        tensors = {name: self._torch.from_numpy(array) for name, array in wanted.items()}
         tensors["kinds"] = self._torch.from_numpy(arrays.kinds)
         ids, segments, *rows = (self._torch.from_numpy(array) for array in arrays)
         outputs = self.module(self._lower(ids, segments), segments, tuple(rows))
@@ -120,7 +120,7 @@ class SpanModel(Tracking, TrainableTracker[SpanExample]):
     def sentences(self, texts: Texts) -> Floats:
         from troth.systems.span.network import sentence
 
-        ids = self._torch.from_numpy(padded(texts, self.tokens))
+        ids = self._torch.from_numpy(pad_texts(texts, self.tokens))
         with self._torch.no_grad():
             vectors: Floats = sentence(self.encoder, ids, ids != self.tokens.padding).numpy()
         return vectors

@@ -31,21 +31,6 @@ class Inputs(NamedTuple):
     sources: Floats  # R, C, width: slots of other services; zero is padding
 
 
-class Targets(NamedTuple):
-    """`Target` of all rows, query by query; `IGNORED` where nothing is asked."""
-
-    status: Ints  # R, Q
-    user: Ints  # R, Q, 2
-    system: Ints  # R, Q, 2
-    offers: Ints  # R, Q
-    value: Ints  # R, Q
-    offered: Ints  # R, Q
-    requested: Ints  # R, Q
-    intent: Ints  # R
-    carried: Ints  # R, Q, C
-    slot_of: Ints  # R, Q
-
-
 def inputs(
     examples: Sequence[TurnFeatures], layouts: Sequence[dict[str, Layout]], vectors: Vectors, padding: int
 ) -> Inputs:
@@ -80,25 +65,22 @@ def inputs(
     return made
 
 
-def targets(examples: Sequence[TurnFeatures], made: Inputs) -> Targets:
-    """The arrays to learn, in the shape of the inputs."""
+def targets(examples: Sequence[TurnFeatures], made: Inputs) -> dict[str, Ints]:
+    """The fields of `Target` for all rows, query by query, and `slot_of`; `IGNORED` where nothing is asked."""
     rows, queries = made.kinds.shape
-    whole = {
+    table = {
         name: np.full((rows, queries, *([2] if name in ("user", "system") else [])), IGNORED, np.int64)
         for name in SLOT_BY_SLOT
     }
-    table = Targets(
-        **whole,
-        intent=np.full(rows, IGNORED, np.int64),
-        carried=np.full((rows, queries, made.sources.shape[1]), -1, np.int64),
-        slot_of=np.full((rows, queries), -1, np.int64),
-    )
+    table["intent"] = np.full(rows, IGNORED, np.int64)
+    table["carried"] = np.full((rows, queries, made.sources.shape[1]), -1, np.int64)
+    table["slot_of"] = np.full((rows, queries), -1, np.int64)
     for at, row in enumerate(row for example in examples for row in example.rows):
         if row.target is not None:
             slots = slice(1, 1 + len(row.layout.slots))
             for name in SLOT_BY_SLOT:
-                getattr(table, name)[at, slots] = getattr(row.target, name)
-            table.intent[at] = row.target.intent
-            table.carried[at, slots, : row.target.carried.shape[1]] = row.target.carried
-            table.slot_of[at, : len(row.flags)] = row.layout.slot_of
+                table[name][at, slots] = getattr(row.target, name)
+            table["intent"][at] = row.target.intent
+            table["carried"][at, slots, : row.target.carried.shape[1]] = row.target.carried
+            table["slot_of"][at, : len(row.flags)] = row.layout.slot_of
     return table

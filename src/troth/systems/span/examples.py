@@ -24,7 +24,7 @@ from troth.systems.span.memory import (
     ServiceMemory,
     Source,
     flags,
-    remembered,
+    recall,
     sources,
     spoken,
     value_at,
@@ -126,9 +126,9 @@ def asked(turn: TrackerTurn, layouts: Mapping[str, Layout], memory: Memory, toke
     return TurnFeatures(tokens(turn.system, turn.user), rows)
 
 
-def annotated(turn: TrackerTurn, layouts: Mapping[str, Layout], tokens: Tokens) -> TurnFeatures:
+def label_turn(turn: TrackerTurn, layouts: Mapping[str, Layout], tokens: Tokens) -> TurnFeatures:
     """The features and the targets of a turn for all services of its dialogue so far, also those that rest."""
-    memory = remembered(turn, layouts)
+    memory = recall(turn, layouts)
     words = tokens(turn.system, turn.user)
     heard, said = spoken(turn.system), spoken(turn.user)
     known = {name: flags(layout, memory[name], heard, said) for name, layout in layouts.items()}

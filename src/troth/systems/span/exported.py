@@ -19,7 +19,7 @@ from troth.systems.recipe import TrackerModel
 from troth.systems.span.batches import PADDING, Floats, Inputs, Ints
 from troth.systems.span.decode import Answers
 from troth.systems.span.examples import Tokens
-from troth.systems.span.tracking import TOKENIZER, Texts, Tracking, padded
+from troth.systems.span.tracking import TOKENIZER, Texts, Tracking, pad_texts
 
 UPPER, MODEL, LOWER, SENTENCE = "upper.onnx", "model.onnx", "lower.onnx", "sentence.onnx"
 WORDS, SCALES = "words.npy", "scales.npy"
@@ -32,10 +32,10 @@ class ExportedSpan(Tracking, TrackerModel):
 
     def __init__(self, folder: Path) -> None:
         shared = folder.parent
-        _check_installed()
+        require("onnxruntime", "tokenizers", extra="nli")
         super().__init__(Tokens.read(shared / TOKENIZER, 0))
         with reading(shared / WORDS, DAMAGED, hint=FETCH, also=(ValueError, EOFError)):
-            self._words = unpacked(np.load(shared / WORDS), np.load(shared / SCALES))
+            self._words = unpack_words(np.load(shared / WORDS), np.load(shared / SCALES))
         files = (folder / UPPER, folder / MODEL, shared / LOWER, shared / SENTENCE)
         self._upper, self._model, self._lower, self._sentence = map(_session, files)
 
@@ -49,7 +49,7 @@ class ExportedSpan(Tracking, TrackerModel):
         return Answers(*self._model.run(list(Answers._fields), {"words": words, **inputs}))
 
     def sentences(self, texts: Texts) -> Floats:
-        ids = padded(texts, self.tokens)
+        ids = pad_texts(texts, self.tokens)
         mask = ids != self.tokens.padding
         vectors: Floats = self._sentence.run(["vectors"], {"states": self._states(ids, mask), "mask": mask})[0]
         return vectors
@@ -59,7 +59,7 @@ class ExportedSpan(Tracking, TrackerModel):
         return states
 
 
-def packed(words: Floats) -> tuple[Any, Any]:
+def pack_words(words: Floats) -> tuple[Any, Any]:
     """Word vectors in 4 bits, two weights a byte, and the scale of each block of weights."""
     blocks = words.reshape(len(words), -1, BLOCK)
     scales = np.maximum(np.abs(blocks).max(-1) / 7, 1e-6).astype(np.float16)
@@ -68,16 +68,12 @@ def packed(words: Floats) -> tuple[Any, Any]:
     return flat[:, ::2] | (flat[:, 1::2] << 4), scales
 
 
-def unpacked(table: Any, scales: Any) -> Floats:
-    """The word vectors that `packed` made small."""
+def unpack_words(table: Any, scales: Any) -> Floats:
+    """The word vectors that `pack_words` compressed."""
     whole = np.empty((len(table), 2 * table.shape[1]), np.float32)
     whole[:, ::2], whole[:, 1::2] = table & 15, table >> 4
     blocks = (whole - 8).reshape(len(table), -1, BLOCK) * scales[..., None].astype(np.float32)
     return np.ascontiguousarray(blocks.reshape(len(table), -1))
-
-
-def _check_installed() -> None:
-    require("onnxruntime", "tokenizers", extra="nli")
 
 
 def _session(file: Path) -> Any:

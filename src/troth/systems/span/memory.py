@@ -37,7 +37,7 @@ class ServiceMemory:
 Memory = dict[str, ServiceMemory]  # by service
 
 
-def remembered(turn: TrackerTurn, layouts: Mapping[str, Layout]) -> Memory:
+def recall(turn: TrackerTurn, layouts: Mapping[str, Layout]) -> Memory:
     """What the annotation says before `turn`: the states before it, and what the system offered up to the turn before.
 
     What the system said last is not in it: that is for the tracker to understand.

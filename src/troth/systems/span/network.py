@@ -39,10 +39,10 @@ def lower(encoder: Any, ids: Tensor, mask: Tensor, upper: int) -> Tensor:
 
 
 def sentence(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
-    return pooled(lower(encoder, ids, mask, 0), mask)
+    return mean_pool(lower(encoder, ids, mask, 0), mask)
 
 
-def pooled(states: Tensor, mask: Tensor) -> Tensor:
+def mean_pool(states: Tensor, mask: Tensor) -> Tensor:
     """The mean over the tokens of each text, at a mean length of one a dimension."""
     weights = mask[..., None].to(states.dtype)
     mean = (states * weights).sum(1) / weights.sum(1)

@@ -108,7 +108,7 @@ class Tracking(ABC):
         return known[1]
 
 
-def padded(texts: Texts, tokens: Tokens) -> Ints:
+def pad_texts(texts: Texts, tokens: Tokens) -> Ints:
     encoded = [ids[: 2 * SPOKEN] for ids in tokens.whole(texts)]
     table = np.full((len(texts), max(map(len, encoded))), tokens.padding, np.int64)
     for at, ids in enumerate(encoded):
