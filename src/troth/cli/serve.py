@@ -13,7 +13,7 @@ from troth.cli import options, show
 from troth.cli.ground import MODELS
 from troth.core.errors import UserError
 from troth.core.extras import requiring
-from troth.core.names import listed
+from troth.core.names import parse_names
 from troth.core.options import size
 
 
@@ -48,7 +48,7 @@ def serve(host: str, port: int, models: dict[str, str], cache: str | None, body:
         cached=cache is not None,
         body=size(body),
         key=key_of_environment(),
-        **settings | {"hosts": (*listed(settings["hosts"]), host)},
+        **settings | {"hosts": (*parse_names(settings["hosts"]), host)},
     )
     if serving.key is None and host not in ("127.0.0.1", "::1", "localhost"):
         show.note(f"WARNING: anyone who reaches {host} can ask: set TROTH_SERVE_KEY to a long random text")

@@ -21,7 +21,7 @@ from starlette.requests import ClientDisconnect
 from troth.core.decode import DECODING_ERRORS, TOO_DEEP
 from troth.core.encoding import encode_json
 from troth.core.errors import UserError
-from troth.core.names import listed
+from troth.core.names import parse_names
 from troth.core.version import __version__
 from troth.serve.batching import MicroBatcher
 from troth.serve.observed import LEFT, Observed
@@ -66,10 +66,10 @@ def service(settings: ServeSettings | None = None, process: ScoringProcess | Non
             response_class=Response, **operation(task),
         )  # fmt: skip
     _add_pages(app, own, figures)
-    origins = listed(own.origins)
+    origins = parse_names(own.origins)
     if origins:
         app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["POST"], allow_headers=["*"])
-    app.add_middleware(OriginCheck, hosts=listed(own.hosts), origins=origins)
+    app.add_middleware(OriginCheck, hosts=parse_names(own.hosts), origins=origins)
     app.add_middleware(Observed, figures=figures)
     app.openapi = lambda: describe_api(app, served, key=own.key is not None)  # type: ignore[method-assign]
     return app
