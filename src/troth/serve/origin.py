@@ -15,7 +15,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from troth.core.errors import cut, one_line
+from troth.core.errors import one_line, truncate
 
 
 class OriginCheck:
@@ -38,9 +38,9 @@ class OriginCheck:
     def _refusal(self, method: str, headers: Headers) -> tuple[int, str] | None:
         host, origin = headers.get("host", ""), headers.get("origin")
         if "*" not in self.hosts and not self._is_own_name(host):
-            return 421, f"'{cut(host, 100)}' is not a name of this service; the option 'hosts' adds names"
+            return 421, f"'{truncate(host, 100)}' is not a name of this service; the option 'hosts' adds names"
         if origin is not None and origin not in self.origins and _netloc(origin) != host.lower():
-            return 403, f"pages of '{cut(origin, 100)}' may not ask; the option 'origins' allows them"
+            return 403, f"pages of '{truncate(origin, 100)}' may not ask; the option 'origins' allows them"
         if method == "POST" and headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             return 415, "the content type is not application/json"
         return None
