@@ -24,16 +24,8 @@ from troth.storage.trajectory_views import (
 
 def build_archive(systems: Iterable[AgentAnalysis]) -> Archive:
     """The trials of all systems, as a run keeps them."""
-    return Archive(
-        Header(holds="trajectories"), trajectories=(view for system in systems for view in trial_views(system))
-    )
-
-
-def trial_views(system: AgentAnalysis) -> Iterator[TrajectoryView]:
-    """Each trial that the system has."""
-    for trial in system.trials:
-        if not trial.absent:
-            yield _view(system, trial)
+    views = (_view(system, trial) for system in systems for trial in system.trials if not trial.absent)
+    return Archive(Header(holds="trajectories"), trajectories=views)
 
 
 def _view(system: AgentAnalysis, analysis: TrialAnalysis) -> TrajectoryView:
@@ -109,8 +101,7 @@ def _verdict(trial: TrialAnalysis, facts: CallFacts) -> tuple[CallVerdict, int |
     index = next((n for n, counted in enumerate(trial.matched.calls) if counted.call is facts.numbered.call), None)
     if index is None:
         return "uncounted", None, ()
-    gold = next((gold for gold, number in trial.near.pairs.items() if number == index), None)
-    if gold is None:
+    if (gold := next((gold for gold, number in trial.near.pairs.items() if number == index), None)) is None:
         return "extra", None, ()
     if gold in trial.matched.pairs:
         return "right", gold, ()
@@ -149,8 +140,7 @@ def partings(trial: TrialAnalysis, trials: Iterable[TrialAnalysis]) -> Iterator[
             continue
         other_changes = [call.numbered for call in other.calls if call.writes and not call.failed]
         pairs = enumerate(zip_longest(keys, written_calls(other)))
-        index = next((n for n, (first, second) in pairs if first != second), None)
-        if index is not None:
+        if (index := next((n for n, (first, second) in pairs if first != second), None)) is not None:
             here = changes[index] if index < len(changes) else None
             there = other_changes[index] if index < len(other_changes) else None
             turn = next(call.turn for call in (here, there) if call is not None)

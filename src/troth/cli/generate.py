@@ -86,8 +86,8 @@ def templates(gold: str, folder: str, out: str, format: str | None, json: bool) 
     show.note(f"{format_count(summary.responses, 'response')} to {format_count(summary.acts, 'act')}")
     if summary.lacking:
         acts = sum(template.acts for template in summary.lacking)
-        show.note(f"no template for {format_count(acts, 'act')}: {format_count(summary.partial, 'incomplete response')}, "
-                  f"{format_count(summary.silent, 'turn')} without a response")  # fmt: skip
+        partial, silent = format_count(summary.partial, "incomplete response"), format_count(summary.silent, "turn")
+        show.note(f"no template for {format_count(acts, 'act')}: {partial}, {silent} without a response")
         for template in summary.lacking[:SHOWN]:
             hint = f" ({template.hint})" if template.hint else ""
             show.note(f"  {template.acts} × {template.service}: {template.key}{hint}")

@@ -297,8 +297,7 @@ def open_runs(
     paths: Sequence[str], metrics: Sequence[str], gold: str | None, profile: str | None, *, common: bool = False
 ) -> list[Run]:
     """Run folders unchanged, and predictions scored against gold, in the same order."""
-    predictions = [path for path in paths if not runs.is_run(path)]
-    if not predictions:
+    if not (predictions := [path for path in paths if not runs.is_run(path)]):
         return list(paths)
     if gold is None:
         raise _not_a_run(predictions[0])

@@ -135,9 +135,8 @@ def check(gold: str, places: int, json: bool, **settings: Any) -> None:
     if checked.unscored:
         show.text(f"left out, because they cannot be scored: {format_count(checked.unscored, 'dialogue')}")
     show.text(str(checked.statistics))
-    show.text(
-        f"{format_count(checked.dialogues, 'dialogue')}, {format_count(sum(f.count for f in checked.findings), 'finding')}"
-    )
+    findings = format_count(sum(finding.count for finding in checked.findings), "finding")
+    show.text(f"{format_count(checked.dialogues, 'dialogue')}, {findings}")
     for finding in checked.findings:
         show.text(f"{finding.count} × {finding.kind}")
         for example in finding.places[:places]:

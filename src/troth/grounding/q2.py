@@ -242,8 +242,7 @@ class HfAnswerer(Transformer):
         for batch in plan_batches([len(window.inside) for window in windows], ROOM):
             chosen = [windows[index] for index in batch]
             for window, (sure, begin, end) in zip(chosen, self._read(chosen), strict=True):
-                text = asked[window.owner][1]
-                best[window.owner] = max(best[window.owner], (sure, text[begin:end].strip()))
+                best[window.owner] = max(best[window.owner], (sure, asked[window.owner][1][begin:end].strip()))
         return [answer for _, answer in best]
 
     def _windows(self, owner: int, pair: TextPair) -> list[_Window]:
@@ -276,8 +275,7 @@ class HfAnswerer(Transformer):
             near = torch.ones(count, count, dtype=torch.bool).triu().tril(ANSWER_TOKENS - 1)
             pairs = pairs.masked_fill(~(inside[:, None] & inside[None, :] & near), -torch.inf)
             top = int(pairs.argmax())
-            sure = float(pairs.flatten()[top]) - float(starts[index, 0] + ends[index, 0])
-            if sure > 0:
+            if (sure := float(pairs.flatten()[top]) - float(starts[index, 0] + ends[index, 0])) > 0:
                 answers.append((sure, window.offsets[top // count][0], window.offsets[top % count][1]))
             else:
                 answers.append((0.0, 0, 0))

@@ -134,8 +134,7 @@ def _put_first(base: str, systems: Sequence[ScoredSystem]) -> list[ScoredSystem]
 
 def _restrict_to_common(systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
     """The same systems on the dialogues that all of them have."""
-    shared = frozenset.intersection(*(frozenset(system.dialogues) for system in systems))
-    if not shared:
+    if not (shared := frozenset.intersection(*(frozenset(system.dialogues) for system in systems))):
         system = systems[0].source.result.clusters.removesuffix("s")
         raise UserError(f"no {system} is in all of these runs", hint="are they of the same split?")
     every = frozenset[str].union(*(frozenset(system.dialogues) for system in systems))

@@ -145,8 +145,7 @@ def _check_rules(first: _Shard, one: _Shard) -> None:
         if score.identity != first.scores[key].identity:
             what = f"'{key[1]}' is scored as {score.identity}, and in {first.path} as {first.scores[key].identity}"
             raise UserError(what, file=one.path, hint="score all shards by the same rules")
-    lacking = next((key for key in first.scores if key not in one.scores), None)
-    if lacking is not None:
+    if (lacking := next((key for key in first.scores if key not in one.scores), None)) is not None:
         what = f"has no '{lacking[1]}', which {first.path} has"
         raise UserError(what, file=one.path, hint="score all shards with the same metrics")
     for system in first.result.systems:
@@ -195,8 +194,7 @@ def _rows(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]]) -> pl.DataF
     """Joins the rows of all shards, for the metrics that can be merged. The order of the shards does not matter."""
     import polars as pl
 
-    frames = [shard.rows for shard in shards if shard.rows.height]
-    if not frames:
+    if not (frames := [shard.rows for shard in shards if shard.rows.height]):
         return shards[0].rows
     rows = pl.concat(frames, how="diagonal")
     known = pl.DataFrame({"system": [key[0] for key in keys], "metric": [key[1] for key in keys]})

@@ -154,8 +154,7 @@ def _open(folder: Folder, identity: dict[str, str]) -> None:
     text = claim_folder(folder, PLAN, encode_indented(identity), "a run of an assistant")
     with reading(folder / PLAN, hint="choose another folder"):
         before = msgspec.json.decode(text, type=dict[str, str])
-    other = [name for name, value in identity.items() if before.get(name) != value]
-    if other:
+    if other := [name for name, value in identity.items() if before.get(name) != value]:
         what = f"holds a run with another {' and '.join(other)}"
         raise UserError(what, file=str(folder), hint="choose another folder")
 
@@ -239,8 +238,7 @@ def _notes(
     for item in counts.values():
         total.update(item)
     notes = [f"{journal.asked} answers were asked for, {budget.tokens} tokens; others were known from before"]
-    reasons = Counter(item for item in replays.values() if isinstance(item, str))
-    if reasons:
+    if reasons := Counter(item for item in replays.values() if isinstance(item, str)):
         why = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
         lacking = f"{total['missing']} of {total['conversations']} conversations are missing"
         notes.append(f"{lacking} ({why}): resume with the same command")

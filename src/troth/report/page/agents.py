@@ -88,20 +88,16 @@ def _hats(system: ScoredSystem) -> dict[int, Score]:
 
 def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
     tasks = _by_task(system)
-    wavering = sum(0 < sum(solved) < len(solved) for solved in tasks.values())
-    if wavering:
+    if wavering := sum(0 < sum(solved) < len(solved) for solved in tasks.values()):
         yield f"{wavering} of {words.count(len(tasks), 'task')} waver: some trials solve them, others do not."
     trials = _trials(system)
-    turns = [trial.wrong_turn for trial in trials if trial.wrong_turn is not None]
-    if turns:
+    if turns := [trial.wrong_turn for trial in trials if trial.wrong_turn is not None]:
         yield f"The first mistake is made in user turn {median(turns):.0f} (median, from 0)."
-    faults = _faults(trials)
-    if faults:
+    if faults := _faults(trials):
         tool = max(faults, key=lambda name: (faults[name].total(), name))
         how = max(faults[tool], key=lambda kind: faults[tool][kind])
         yield f"Most wrong calls: {tool}, mostly {how}."
-    missing = system.counts.get("missing_tasks", 0)
-    if missing:
+    if missing := system.counts.get("missing_tasks", 0):
         verbs = "has no trial and counts" if missing == 1 else "have no trial and count"
         yield f"{words.count(missing, 'task')} of gold {verbs} as failed."
     yield from (
@@ -110,20 +106,17 @@ def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
 
 
 def _claims_sentence(system: ScoredSystem, score: Score) -> str:
-    wrong = sum(found.kind == "claim" for found in _findings(system))
-    if not wrong:
+    if not (wrong := sum(found.kind == "claim" for found in _findings(system))):
         return "Every claim of a completed action has a matching call."
     share = words.percent(score.value, 0)
     return f"No call stands behind {share}% of its claims of completed actions ({wrong} claims)."
 
 
 def _claims_facts(system: ScoredSystem, _: Score) -> Iterator[str]:
-    value = system.value(PROVENANCE)
-    if value is not None and value < 1:
+    if (value := system.value(PROVENANCE)) is not None and value < 1:
         yield f"{words.percent(1 - value)}% of the arguments of its writing calls have no source."
     for name in ("unsupported_numbers", "unsupported_times", "unsupported_names"):
-        share = system.value(name)
-        if share:
+        if share := system.value(name):
             what = words.title_in_sentence(system.metric(name).title).split()[-1]
             yield f"{words.percent(share)}% of the {what} in its answers have no source in the conversation."
 
@@ -313,8 +306,7 @@ def _by_tool(systems: Sequence[ScoredSystem]) -> Chart:
 
 
 def _cost(contest: Contest) -> list[Block]:
-    names = dict.fromkeys(score.metric for system in contest.systems for score in _costs(system))
-    if not names:
+    if not (names := dict.fromkeys(score.metric for system in contest.systems for score in _costs(system))):
         return []
     lines = [
         Line([m.title], [(system, name, "all") for system in contest.systems], m.about)

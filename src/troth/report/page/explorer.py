@@ -110,8 +110,7 @@ class Pack:
 
     def _add_dialogue(self, view: DialogueView, run: str) -> _Dialogue:
         """Adds a view to its dialogue, and returns the dialogue."""
-        one = self._dialogues.get((view.set, view.id))
-        if one is not None and not one.agrees(view):
+        if (one := self._dialogues.get((view.set, view.id))) is not None and not one.agrees(view):
             name = f"{run} {view.set}".strip()
             one, view = self._dialogues.get((name, view.id)), msgspec.structs.replace(view, set=name)
         if one is None:
@@ -225,8 +224,7 @@ def pack(sources: Sequence[Source]) -> Pack:
 
 
 def _add_track(dialogue: _Dialogue, name: str, track: _Track, run: str) -> None:
-    known = dialogue.tracks.get(name)
-    if known is None:
+    if (known := dialogue.tracks.get(name)) is None:
         dialogue.tracks[name] = track
     elif known.differs(track):
         dialogue.tracks[f"{name} ({run})"] = track

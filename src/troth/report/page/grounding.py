@@ -53,8 +53,7 @@ COMMON = frozenset(
 
 
 def contribute(sources: Sequence[Source]) -> Contribution:
-    systems = systems_of(sources, TASK.name)
-    if not systems:
+    if not (systems := systems_of(sources, TASK.name)):
         return Contribution()
     names = headline(systems[0])
     contest = Contest.of(systems, names)
@@ -97,8 +96,7 @@ def _facts(system: ScoredSystem, score: Score) -> Iterator[str]:
     if labelled:
         values, labels = zip(*labelled, strict=True)
         yield f"People found {words.percent(sum(labels) / len(labels), 0)}% of them supported."
-        area = stats.auroc(values, labels)
-        if area is not None:
+        if (area := stats.auroc(values, labels)) is not None:
             yield f"{system.metric(metric).title} tells those apart with AUROC {area:.2f}; 0.5 would be chance."
     lost = sum(u.count for u in system.source.result.unscored if (u.system, u.metric) == (system.system, metric))
     if lost:

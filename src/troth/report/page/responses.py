@@ -63,11 +63,9 @@ def _sentence(system: ScoredSystem, score: Score) -> str:
 
 
 def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
-    failed = Counter(act.act for _, act in system.tally.acts if fate(act) in LOST)
-    for act, number in failed.most_common(1):
+    for act, number in Counter(act.act for _, act in system.tally.acts if fate(act) in LOST).most_common(1):
         yield f"Most often lost: {act} ({words.count(number, 'time')})."
-    values = Counter(act.slot for _, act in system.tally.acts for _ in act.missed)
-    for slot, number in values.most_common(1):
+    for slot, number in Counter(act.slot for _, act in system.tally.acts for _ in act.missed).most_common(1):
         yield f"The value most often missing is that of {slot} ({words.count(number, 'time')})."
 
 

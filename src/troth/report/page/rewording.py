@@ -51,12 +51,10 @@ def _sentence(system: ScoredSystem, score: Score) -> str:
 
 
 def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
-    missing = system.counts.get("missing", 0)
-    if missing:
+    if missing := system.counts.get("missing", 0):
         whole = system.counts.get("conversations", 0)
         yield f"{missing} of {words.count(whole, 'conversation')} could not be finished, and take no part."
-    unrecorded = system.value("unrecorded")
-    if unrecorded:
+    if unrecorded := system.value("unrecorded"):
         yield f"{words.percent(unrecorded)}% of its calls have no recorded result."
 
 

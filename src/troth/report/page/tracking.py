@@ -118,8 +118,7 @@ def _facts(system: ScoredSystem, score: Score) -> list[str]:
 def _missing(system: ScoredSystem, score: Score) -> Iterator[str]:
     skipped = score.recipe.get("missing") == "skip"
     for what, noun in (("missing_dialogues", "dialogue"), ("missing_turns", "turn")):
-        number = system.counts.get(what, 0)
-        if number:
+        if number := system.counts.get(what, 0):
             is_one = number == 1
             counted = ("is" if is_one else "are") + " left out" if skipped else f"count{'s' * is_one} as wrong"
             yield f"{words.count(number, noun)} {'has' if is_one else 'have'} no prediction and {counted}."
@@ -146,8 +145,7 @@ def _over_turns(system: ScoredSystem) -> Iterator[str]:
 
 
 def _services_fact(system: ScoredSystem) -> Iterator[str]:
-    services = {name: n.value for name, n in by_service(system).items() if n.value is not None}
-    if services:
+    if services := {name: n.value for name, n in by_service(system).items() if n.value is not None}:
         worst, best = min(services, key=services.__getitem__), max(services, key=services.__getitem__)
         low, high = words.percent(services[worst], 0), words.percent(services[best], 0)
         if low != high:
@@ -156,8 +154,7 @@ def _services_fact(system: ScoredSystem) -> Iterator[str]:
 
 def _slots_fact(system: ScoredSystem) -> Iterator[str]:
     slots = system.tally.slots
-    lasting = slots.lasting()
-    if lasting is None:
+    if (lasting := slots.lasting()) is None:
         return
     slot = slots.worst(1)[0]
     kind, number = slots.made[slot].most_common(1)[0]
@@ -194,8 +191,7 @@ def _fga_chart(systems: Sequence[ScoredSystem]) -> Chart:
         if len(known) < 2:
             continue  # one point is no curve
         rows += ([system.name, rate, score.value, score.low, score.high, True] for rate, score in sorted(known.items()))
-        limit = system.value("turn_match")
-        if limit is not None and len(systems) <= MANY:
+        if (limit := system.value("turn_match")) is not None and len(systems) <= MANY:
             limits[system.name] = limit
     highest = max(limits.values(), default=0.0)  # has the label; more of them would cover each other
     rules = [Rule(limit, "turn match" if limit == highest else "", name) for name, limit in limits.items()]
@@ -257,8 +253,7 @@ def by_service(system: ScoredSystem) -> dict[str, Estimate]:
 
 
 def _by_service(system: ScoredSystem) -> dict[str, Estimate]:
-    scored = system.groups("jga", "service")
-    if scored:
+    if scored := system.groups("jga", "service"):
         return scored
     rows = system.rows("jga")
     if "service" not in rows.columns or rows["service"].null_count() == rows.height:
