@@ -33,21 +33,12 @@ def _view(system: AgentAnalysis, analysis: TrialAnalysis) -> TrajectoryView:
     wrong_turn = first_wrong_turn(analysis)
     usage = msgspec.to_builtins(analysis.usage)
     return TrajectoryView(
-        system.name,
-        trial.id,
-        trial.unit,
-        trial.trial,
-        tuple(_messages(analysis)),
-        None if analysis.matched is None else tuple(_gold(analysis)),
-        tuple(_states(analysis)),
-        analysis.solved,
-        trial.reward,
-        None if analysis.matched is None else analysis.matched.error,
-        wrong_turn,
-        _wrong_message(analysis, wrong_turn),
-        tuple(partings(analysis, system.by_task[trial.unit])),
+        system.name, trial.id, trial.unit, trial.trial, tuple(_messages(analysis)),
+        None if analysis.matched is None else tuple(_gold(analysis)), tuple(_states(analysis)), analysis.solved,
+        trial.reward, None if analysis.matched is None else analysis.matched.error, wrong_turn,
+        _wrong_message(analysis, wrong_turn), tuple(partings(analysis, system.by_task[trial.unit])),
         {name: value for name, value in usage.items() if value is not None},
-    )
+    )  # fmt: skip
 
 
 def _messages(trial: TrialAnalysis) -> Iterator[MessageView]:
@@ -65,34 +56,19 @@ def _messages(trial: TrialAnalysis) -> Iterator[MessageView]:
     for index, message in enumerate(trial.trial.messages):
         turn += message.role == "user"
         yield MessageView(
-            index,
-            message.role,
-            message.text,
-            turn if turn >= 0 else None,
-            message.tool,
-            message.error,
+            index, message.role, message.text, turn if turn >= 0 else None, message.tool, message.error,
             tuple(calls.get(index, ())),
             tuple(sorted(claims.get(index, ()), key=lambda claim: (claim.start, claim.end))),
-        )
+        )  # fmt: skip
 
 
 def _call(trial: TrialAnalysis, facts: CallFacts) -> CallView:
     verdict, gold, wrong = _verdict(trial, facts)
     call = facts.numbered.call
     return CallView(
-        call.tool,
-        call.arguments,
-        call.broken,
-        facts.numbered.result,
-        facts.writes,
-        facts.failed,
-        verdict,
-        gold,
-        wrong,
-        facts.forbidden,
-        facts.repeats,
-        {lacking.argument: lacking.value for lacking in facts.unsourced},
-    )
+        call.tool, call.arguments, call.broken, facts.numbered.result, facts.writes, facts.failed, verdict, gold, wrong,
+        facts.forbidden, facts.repeats, {lacking.argument: lacking.value for lacking in facts.unsourced},
+    )  # fmt: skip
 
 
 def _verdict(trial: TrialAnalysis, facts: CallFacts) -> tuple[CallVerdict, int | None, tuple[str, ...]]:

@@ -72,7 +72,6 @@ def fields_of(member: str, members_by_flag: MemberOptions, given: Mapping[str, A
 
 
 def _read_lines(file: str) -> Sequence[str]:
-    """The lines of a file, each once, without empty ones."""
     from troth.readers import source
 
     lines = [line.strip() for line in source.read_text(file).splitlines()]
