@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -102,7 +103,7 @@ def merge(*runs: str | os.PathLike[str] | Result, **options: Any) -> Result:
     result = Result(
         first.task,
         list(_scores(shards, keys, Resampling(settings.resamples, settings.seed, first.cluster))),
-        _metrics(shards, keys),
+        [metric for metric in first.metrics if metric.name in {name for _, name in keys}],
         {system: _counts(shards, system) for system in first.systems},
         [*map(Note, _notes(shards, keys)), *dict.fromkeys(note for shard in shards for note in shard.result.notes)],
         [finding for shard in shards for finding in shard.result.findings],
@@ -204,11 +205,6 @@ def _rows(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]]) -> pl.DataF
     return joined.sort(["place", *order], maintain_order=True).drop("place")
 
 
-def _metrics(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]]) -> list[Metric]:
-    names = {metric for _, metric in keys}
-    return [metric for metric in shards[0].result.metrics if metric.name in names]
-
-
 def _counts(shards: Sequence[_Shard], system: str) -> dict[str, int]:
     """Sums; a document that several shards have responses to is one document."""
     total: dict[str, int] = {}
@@ -222,11 +218,9 @@ def _counts(shards: Sequence[_Shard], system: str) -> dict[str, int]:
 
 
 def _unscored(shards: Sequence[_Shard]) -> list[UnscoredCount]:
-    counts: dict[tuple[str, str, str], int] = {}
-    for shard in shards:
-        for count in shard.result.unscored:
-            key = (count.system, count.metric, count.reason)
-            counts[key] = counts.get(key, 0) + count.count
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for count in (count for shard in shards for count in shard.result.unscored):
+        counts[count.system, count.metric, count.reason] += count.count
     return [UnscoredCount(*key, count) for key, count in counts.items()]
 
 

@@ -70,10 +70,8 @@ def _sentence(system: ScoredSystem, score: Score) -> str:
     if not wrong.inherited:
         every = "every mistake is made where it stands" if whole else "no wrong prediction inherits an earlier mistake"
         return f"{start}; {every}."
-    which = "wrong ones" if whole else "wrong predictions"
-    return (
-        f"{start}; {words.share_in_words(wrong.inherited / wrong.predicted)} of the {which} inherit an earlier mistake."
-    )
+    which, share = "wrong ones" if whole else "wrong predictions", wrong.inherited / wrong.predicted
+    return f"{start}; {words.share_in_words(share)} of the {which} inherit an earlier mistake."
 
 
 class WrongUnits(NamedTuple):
@@ -106,13 +104,10 @@ def _wrong_units(system: ScoredSystem) -> WrongUnits:
 
 
 def _facts(system: ScoredSystem, score: Score) -> list[str]:
-    return [
-        *_missing(system, score),
-        *_over_turns(system),
-        *_services_fact(system),
-        *_slots_fact(system),
-        *_notes(system),
-    ]
+    # The run's first notes: another gold, wrong values that equal gold but for their writing.
+    notes = [note.text for note in system.source.result.notes if note.system == system.system][:NOTED]
+    facts = (*_missing(system, score), *_over_turns(system), *_services_fact(system), *_slots_fact(system))
+    return [*facts, *(f"{text[:1].upper()}{text[1:]}." for text in notes)]
 
 
 def _missing(system: ScoredSystem, score: Score) -> Iterator[str]:
@@ -122,12 +117,6 @@ def _missing(system: ScoredSystem, score: Score) -> Iterator[str]:
             is_one = number == 1
             counted = ("is" if is_one else "are") + " left out" if skipped else f"count{'s' * is_one} as wrong"
             yield f"{words.count(number, noun)} {'has' if is_one else 'have'} no prediction and {counted}."
-
-
-def _notes(system: ScoredSystem) -> Iterator[str]:
-    """What the run notes of the system first: another gold, wrong values that equal gold but for their writing."""
-    texts = [note.text for note in system.source.result.notes if note.system == system.system]
-    yield from (f"{text[:1].upper()}{text[1:]}." for text in texts[:NOTED])
 
 
 def _over_turns(system: ScoredSystem) -> Iterator[str]:
@@ -271,8 +260,10 @@ def _service_chart(systems: Sequence[ScoredSystem]) -> Chart:
             kind = "all" if seen is None else "seen" if service in seen else "unseen"
             name = f"{service} ({kind})" if split and len(systems) > 1 else service
             rows.append([system.name, name, kind, n.value, n.low, n.high, n.n])
-    order = {service: _mean([row[3] for row in rows if row[1] == service]) for service in {row[1] for row in rows}}
-    rows.sort(key=lambda row: (order[row[1]], str(row[1])))
+    values: dict[Cell, list[float]] = {}
+    for row in rows:
+        values.setdefault(row[1], []).extend([] if row[3] is None else [float(row[3])])
+    rows.sort(key=lambda row: (sum(values[row[1]]) / max(len(values[row[1]]), 1), str(row[1])))
     many = len(systems) > MANY
     note = "Joint goal accuracy over the frames of one service, hardest first."
     note += " Unseen services are not in the training schema." if split else ""
@@ -282,11 +273,6 @@ def _service_chart(systems: Sequence[ScoredSystem]) -> Chart:
         "services" if split and len(systems) == 1 else "system", "low", "high", note=note, x_title="JGA", percent=True,
         panel="service" if many else "", wide=many,
     )  # fmt: skip
-
-
-def _mean(cells: Sequence[Cell]) -> float:
-    values = [float(cell) for cell in cells if cell is not None]
-    return sum(values) / len(values) if values else 0.0
 
 
 def _slots(systems: Sequence[ScoredSystem]) -> list[Block]:
