@@ -15,7 +15,9 @@ from typing import Any
 import msgspec
 
 from troth.agents.analysis import AgentAnalysis, CallFacts, TrialAnalysis
+from troth.agents.claims import ActionClaim
 from troth.agents.matching import MatchedCalls
+from troth.agents.support import Detail
 from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.names import parse_names
@@ -111,7 +113,8 @@ def _unsupported(kind: str) -> Callable[[AgentAnalysis], Parts]:
 def _grounded(trial: TrialAnalysis) -> Fraction:
     """Answers that hold something checkable, and those of them in which all of it is supported."""
     answers: dict[int, bool] = {}
-    for statement in (*trial.details, *trial.claims):
+    statements: list[Detail | ActionClaim] = [*trial.details, *trial.claims]
+    for statement in statements:
         answers[statement.message] = answers.get(statement.message, True) and statement.supported
     return sum(answers.values()), len(answers)
 

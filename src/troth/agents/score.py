@@ -102,19 +102,17 @@ def score_corpus(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequ
     by, tasks = parse_groups(settings.by, ("tool",)), sorted(corpus.tasks)
     gold = [(task.id, task.expected, task.outputs) for task in corpus.tasks.values() if task.expected is not None]
     inputs = {"gold": digest(gold)} if gold else {}
+    measured = (
+        SystemCells(system.name, cells(system, metrics, corpus, by), tasks, _counts(system), inputs)
+        for system in systems
+    )
     return build_result(
-        TASK.name,
-        (
-            SystemCells(system.name, cells(system, metrics, corpus, by), tasks, _counts(system), inputs)
-            for system in systems
-        ),
-        Resampling(settings.resamples, settings.seed, "task"),
-        metrics=metrics,
+        TASK.name, measured, Resampling(settings.resamples, settings.seed, "task"), metrics=metrics,
         notes=[*map(Note, corpus.notes), *(note for system in systems for note in _notes(system, rules))],
         findings=[finding for system in systems for finding in findings(system)],
         arguments=_arguments(transcripts, settings, rules),
         explorer=lambda: explorer.build_archive(systems),
-    )
+    )  # fmt: skip
 
 
 def _rules(settings: AgentSettings, corpus: AgentCorpus) -> AnalysisRules:

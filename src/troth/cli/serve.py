@@ -41,13 +41,9 @@ def serve(host: str, port: int, models: dict[str, str], cache: str | None, body:
     from troth.grounding.metrics import Models
 
     gc.enable()  # a process that runs for months must collect cycles
-    serving = ServeSettings(
-        models=Models(**models, cache=cache, timeout=None),
-        cached=cache is not None,
-        body=size(body),
-        key=key_of_environment(),
-        **settings,
-    )
+    opened = Models(**models, cache=cache, timeout=None)
+    limit, secret = size(body), key_of_environment()
+    serving = ServeSettings(models=opened, cached=cache is not None, body=limit, key=secret, **settings)
     if serving.key is None and host not in ("127.0.0.1", "::1", "localhost"):
         show.note(f"WARNING: anyone who reaches {host} can ask: set TROTH_SERVE_KEY to a long random text")
     app = service(serving)

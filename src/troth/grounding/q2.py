@@ -133,8 +133,7 @@ class QuestionAnswering:
         return [float(_STORED.unpack(value)[0]) for value in stored]
 
     def _compute(self, pairs: Sequence[TextPair]) -> list[bytes]:
-        values = []
-        questions = self.questions(pairs)
+        values, questions = [], self.questions(pairs)
         fallback = [pair for pair, valid in zip(pairs, questions, strict=True) if not valid]
         entailments = iter(self.nli.probabilities(fallback)) if fallback else iter(())
         for valid in questions:
@@ -155,11 +154,8 @@ class QuestionAnswering:
         again = self.answerer.answers([(question, pairs[about[index][0]][1]) for index, question in tried])
         valid: dict[int, str] = {}
         for (index, question), answer in zip(tried, again, strict=True):
-            if (
-                index not in valid
-                and normalise_answer(answer)
-                and normalise_answer(answer) == normalise_answer(about[index][1])
-            ):
+            said = normalise_answer(answer)
+            if index not in valid and said and said == normalise_answer(about[index][1]):
                 valid[index] = question
         answers = self.answerer.answers([(question, pairs[about[index][0]][0]) for index, question in valid.items()])
         both = zip(valid.items(), answers, strict=True)

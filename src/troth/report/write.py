@@ -61,7 +61,6 @@ def report(
 
 
 def _note_gold(sources: Sequence[Source]) -> None:
-    """Notes systems that were scored against different gold than the first system of their task."""
     first: dict[str, ScoredSystem] = {}
     for system in (system for source in sources for system in source.systems):
         base = first.setdefault(system.source.result.task, system)

@@ -9,7 +9,7 @@ trajectories under the original names, `missing.json` with what could not be fin
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path as Folder
 from queue import SimpleQueue
@@ -23,7 +23,7 @@ from troth.agents.live.endpoint import Assistant, Chat, Reply, UnansweredError, 
 from troth.agents.live.journal import Budget, Journal
 from troth.agents.live.plan import RunAgentSettings, RunPlan, WordingSet, make_plan
 from troth.agents.live.replay import Recording, Replayed, ToolWording, replay
-from troth.agents.live.summary import CallOutcome, LiveSet, ReplayKey
+from troth.agents.live.summary import LiveSet, ReplayKey
 from troth.core.decode import reading
 from troth.core.errors import UserError
 from troth.core.names import Path, format_count, path_of
@@ -196,7 +196,13 @@ def _result(
     ]
     names = [one.name for one in plan.sets]
     recipe = (summary.RULE, {"trials": settings.trials, "steps": settings.steps})
-    sets = {name: _set(name, seen, replays) for name in names}
+    sets = {
+        name: LiveSet(
+            [outcome for outcome in seen if outcome.key.set == name],
+            {key: replayed for key, replayed in replays.items() if key.set == name},
+        )
+        for name in names
+    }
     tasks = [one.task for one in plan.recordings]
     counts = {name: _counts(name, replays) for name in names}
     return build_result(
@@ -208,11 +214,6 @@ def _result(
         findings=summary.findings(seen, plan.wordings, plan.users, seed=settings.seed),
         arguments={"agent": plan.agent} | record_arguments(settings),
     )
-
-
-def _set(name: str, seen: Sequence[CallOutcome], replays: Mapping[ReplayKey, Replayed | str]) -> LiveSet:
-    replays_of_set = {key: outcome for key, outcome in replays.items() if key.set == name}
-    return LiveSet([outcome for outcome in seen if outcome.key.set == name], replays_of_set)
 
 
 def _counts(name: str, replays: Mapping[ReplayKey, Replayed | str]) -> dict[str, int]:

@@ -153,12 +153,8 @@ def cells(live_set: LiveSet, recipe: Any) -> Iterator[Cell]:
         for member in metrics:
             yield Cell(member, member.compute(calls_of_tool), recipe, Group("tool", tool))
         for argument in sorted({name for call in calls_of_tool.outcomes for name in call.arguments}):
-            yield Cell(
-                ARGUMENT_RECALL,
-                ARGUMENT_RECALL.compute(_select_argument(calls_of_tool, argument)),
-                recipe,
-                f"argument:{tool}.{argument}",
-            )
+            parts = ARGUMENT_RECALL.compute(_select_argument(calls_of_tool, argument))
+            yield Cell(ARGUMENT_RECALL, parts, recipe, f"argument:{tool}.{argument}")
 
 
 def _select_argument(live_set: LiveSet, argument: str) -> LiveSet:

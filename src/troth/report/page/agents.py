@@ -10,26 +10,16 @@ from troth.agents.live.run import TASK as LIVE
 from troth.agents.score import TASK, AgentFinding
 from troth.core.metric import PERCENT, Better
 from troth.core.score import Score
-from troth.report.page import rewording, words
-from troth.report.page.cards import (
-    CardQuestion,
-    Contribution,
-    GridHead,
-    Line,
-    card,
-    contribution,
-    examples_per_system,
-    grid,
-    metrics_grid,
-    systems_of,
-)
+from troth.report.page import cards, rewording, words
 from troth.report.page.contests import Contest, mark_contests, summary_lines
 from troth.report.page.model import MANY, Block, Cell, Chart, Example, Examples, Heading, Piece, Section, Text
 from troth.report.sources import ScoredSystem, Source
 from troth.report.trials import EXTRA, MISSING, WRONG, TrialFacts
 
-SOLVED = CardQuestion("Does it do the task, every time?", "agents", "mean over tasks of the share of trials solved")
-HONEST = CardQuestion("Does it say only what it did?", "agents")
+SOLVED = cards.CardQuestion(
+    "Does it do the task, every time?", "agents", "mean over tasks of the share of trials solved"
+)
+HONEST = cards.CardQuestion("Does it say only what it did?", "agents")
 MAIN = ("pass^1", "calls_right")  # the first that is known answers the first question
 CLAIMS, PROVENANCE, WAVERING = "claims_without_calls", "provenance", "wavering_tasks"
 GROUPS = {"all": "all"}
@@ -43,24 +33,24 @@ SHOWN = 40  # findings of each kind
 WORST = 15  # tools in a chart
 
 
-def contribute(sources: Sequence[Source]) -> Contribution:
-    systems, live = systems_of(sources, TASK.name), systems_of(sources, LIVE.name)
+def contribute(sources: Sequence[Source]) -> cards.Contribution:
+    systems, live = cards.systems_of(sources, TASK.name), cards.systems_of(sources, LIVE.name)
     if not systems and not live:
-        return Contribution()
+        return cards.Contribution()
     main = next((name for name in MAIN if any(system.known(name) for system in systems)), "")
     scored, worded = Contest.of(systems, [main, CLAIMS]), Contest.of(live, rewording.HEADLINE)
     marked = mark_contests(scored, worded)
     blocks: list[Block] = [*_blocks(scored)] if systems else []
     if live:
         blocks += [*([Heading("Under other words")] if systems else []), *rewording.blocks(worded, 1)]
-    cards = [
-        card(SOLVED if main == MAIN[0] else SOLVED._replace(about=""), scored, lambda _: main, _sentence, _facts),
-        card(HONEST, scored, lambda _: CLAIMS, _claims_sentence, _claims_facts),
+    answers = [
+        cards.card(SOLVED if main == MAIN[0] else SOLVED._replace(about=""), scored, lambda _: main, _sentence, _facts),
+        cards.card(HONEST, scored, lambda _: CLAIMS, _claims_sentence, _claims_facts),
         rewording.make_card(worded),
     ]
     lines = summary_lines(scored, marked[0].marks, scored.headline) + rewording.summary_lines(worded)
     section = Section("agents", "Assistants", LEAD, blocks, marked)
-    return contribution([*scored.systems, *worded.systems], cards, section, lines)
+    return cards.contribution([*scored.systems, *worded.systems], answers, section, lines)
 
 
 # -- cards -------------------------------------------------------------------------------------------------------------
@@ -96,11 +86,9 @@ def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
     if missing := system.counts.get("missing_tasks", 0):
         verbs = "has no trial and counts" if missing == 1 else "have no trial and count"
         yield f"{words.count(missing, 'task')} of gold {verbs} as failed."
-    yield from (
-        f"{s.value:,.0f} {words.title_in_sentence(system.metric(s.metric).title)}."
-        for s in _costs(system)[:1]
-        if s.value
-    )
+    for cost in _costs(system)[:1]:
+        if cost.value:
+            yield f"{cost.value:,.0f} {words.title_in_sentence(system.metric(cost.metric).title)}."
 
 
 def _claims_sentence(system: ScoredSystem, score: Score) -> str:
@@ -174,7 +162,7 @@ def _blocks(contest: Contest) -> list[Block]:
         *_examples(systems, "claim", "Claims without a call", "A click shows the message."),
         *_examples(systems, "value", "Arguments without a source", "A click shows the call."),
         *_cost(contest),
-        Heading("Everything"), metrics_grid("agents", contest, GROUPS, NOTE),
+        Heading("Everything"), cards.metrics_grid("agents", contest, GROUPS, NOTE),
         *([Text(f"{words.join_words(lacking)}: the run holds no trajectories. Run it again.")] if lacking else []),
     ]  # fmt: skip
 
@@ -286,15 +274,15 @@ def _cost(contest: Contest) -> list[Block]:
     if not (names := dict.fromkeys(score.metric for system in contest.systems for score in _costs(system))):
         return []
     lines = [
-        Line([m.title], [(system, name, "all") for system in contest.systems], m.about)
+        cards.Line([m.title], [(system, name, "all") for system in contest.systems], m.about)
         for name in names
         if (m := contest.systems[0].metric(name))
     ]
-    head = GridHead(
+    head = cards.GridHead(
         "cost", "Cost of a solved trial", ["metric", *(s.name for s in contest.systems)],
         "What all trials together cost, over how many of them are solved: failures are paid for, too.",
     )  # fmt: skip
-    return [Heading("What it costs"), grid(head, lines, contest)]
+    return [Heading("What it costs"), cards.grid(head, lines, contest)]
 
 
 # -- findings one by one -----------------------------------------------------------------------------------------------
@@ -307,7 +295,9 @@ def _examples(systems: Sequence[ScoredSystem], kind: str, title: str, note: str)
         mine = [finding for finding in _findings(system) if finding.kind == kind]
         total += len(mine)
         group = system.name if len(systems) > 1 else ""
-        items += (EXAMPLES[kind](system, finding, group) for finding in mine[: examples_per_system(SHOWN, systems)])
+        items += (
+            EXAMPLES[kind](system, finding, group) for finding in mine[: cards.examples_per_system(SHOWN, systems)]
+        )
     return [Examples(title, items, note, total)] if items else []
 
 
@@ -332,7 +322,8 @@ def _wavers(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
     turn = finding.parts_at
     part = "they change the same things" if turn is None else f"they differ from user turn {turn} on"
     return Example(
-        group or f"{len(finding.solved)} of {whole} solved", f"task {finding.task}", [Piece(f"trials {solved} solved, {failed} failed")],
+        group or f"{len(finding.solved)} of {whole} solved", f"task {finding.task}",
+        [Piece(f"trials {solved} solved, {failed} failed")],
         [*([f"{len(finding.solved)} of {whole} solved"] if group else []), part], finding.task, "parting",
         system=system.name, group=group, trial=str(finding.failed[0]) if finding.failed else "",
         beside=str(finding.solved[0]),

@@ -121,7 +121,7 @@ class Pack:
             )
             known[1] = known[1] or said.text
             if said.number is not None and said.state is not None and said.number not in one.golds:
-                one.golds[said.number], known[4] = said.state, self._state(said.state)
+                one.golds[said.number], known[4] = said.state, self._beyond(said.state, {})
         one.services.update(dict.fromkeys(view.services))
         return one
 
@@ -130,9 +130,6 @@ class Pack:
 
     def _entry(self, service: str, slot: str, values: Values) -> int:
         return self._entries.setdefault((service, slot, *values), len(self._entries))
-
-    def _state(self, states: States) -> list[int]:
-        return [self._entry(service, slot, v) for service, slots in states.items() for slot, v in slots.items()]
 
     def _beyond(self, states: States, others: States) -> list[int]:
         """The entries of one state that another lacks."""

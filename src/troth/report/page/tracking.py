@@ -168,7 +168,6 @@ def _blocks(runs: Sequence[Source], contest: Contest) -> list[Block]:
 
 
 def _fga_chart(systems: Sequence[ScoredSystem]) -> Chart:
-    """FGA over λ: the run's own scores with their intervals."""
     rows: list[list[Cell]] = []
     limits: dict[str, float] = {}
     for system in systems:
@@ -319,7 +318,6 @@ def _slots_chart(errors: Mapping[str, SlotErrors], *, single: bool) -> Chart:
 
 
 def _profile_charts(source: Source) -> Iterator[Chart]:
-    """The main metrics of one system under every profile that the run has."""
     for systems in profiles(source):
         if len(systems) < 2:
             continue
