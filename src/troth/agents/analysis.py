@@ -172,16 +172,10 @@ def _analyse_trial(corpus: AgentCorpus, trial: Trajectory, rules: AnalysisRules,
     if absent:
         return TrialAnalysis(trial, (), matched, near, states, 0.0, absent=True)
     seen = Sources(trial)
-    return TrialAnalysis(
-        trial,
-        tuple(_analyse_calls(trial, toolbox, seen)),
-        matched,
-        near,
-        states,
-        _solved(trial, matched, rules.solved),
-        tuple(action_claims(trial, toolbox)),
-        tuple(find_details(trial, seen, rules.context)),
-    )
+    calls, claims = tuple(_analyse_calls(trial, toolbox, seen)), tuple(action_claims(trial, toolbox))
+    details = tuple(find_details(trial, seen, rules.context))
+    solved = _solved(trial, matched, rules.solved)
+    return TrialAnalysis(trial, calls, matched, near, states, solved, claims, details)
 
 
 def _solved(trial: Trajectory, matched: MatchedCalls | None, by: str) -> float | None:

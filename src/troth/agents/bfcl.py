@@ -40,8 +40,7 @@ def error(call: Call, expected: Expected, tool: Tool | None, *, checked: bool = 
             return "simple_function_checker:unexpected_param"
         if name not in expected.arguments:
             continue
-        wrong = value_error(value, accepted_values(expected, name), details.get(name))
-        if wrong is not None:
+        if (wrong := value_error(value, accepted_values(expected, name), details.get(name))) is not None:
             return wrong
     if any(name not in call.arguments and name not in expected.optional for name in expected.arguments):
         return "simple_function_checker:missing_optional"
@@ -115,8 +114,7 @@ def _object_error(value: Any, accepted: Sequence[Any]) -> str | None:
     for option in accepted:
         if not isinstance(option, dict):
             continue
-        wrong = _entries_error(value, option)
-        if wrong is None:
+        if (wrong := _entries_error(value, option)) is None:
             return None
     return wrong
 

@@ -123,7 +123,6 @@ def _clause(sentence: str, at: int) -> str:
 
 
 def _families(tool: str) -> frozenset[str]:
-    """The families of verbs that a tool's name belongs to."""
     names = set(tool_words(tool))
     return frozenset(family for family, (_, verbs) in FAMILIES.items() if names & set(verbs.split()))
 

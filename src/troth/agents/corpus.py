@@ -67,8 +67,7 @@ class AgentCorpus:
         """The tools of a trial: its own, its task's, or those of all tasks."""
         task = self.tasks.get(trial.unit)
         known = trial.tools or (task.tools if task else ()) or self.tools
-        key = tuple(f"{tool.name}@{id(tool)}" for tool in known)
-        if key not in self._boxes:
+        if (key := tuple(f"{tool.name}@{id(tool)}" for tool in known)) not in self._boxes:
             self._boxes[key] = Toolbox({tool.name: tool for tool in known}, self.writing)
         return self._boxes[key]
 
@@ -135,7 +134,9 @@ def join(
             raise UserError("no trajectory in it", file=file, hint="is it the right file?")
         for one in trials:
             if gold is not None:
-                _check_known(one, tasks, file)
+                if one.unit not in tasks:
+                    hint = "do gold and transcripts belong together?"
+                    raise UserError(f"gold has no task '{one.unit}'", file=file, dialogue=one.id, hint=hint)
                 continue
             known = _task(one)
             before = tasks.setdefault(one.unit, known)
@@ -167,12 +168,6 @@ def _task(trial: Trajectory, *, derived: bool = False) -> AgentTask:
             raise UserError(f"the arguments of the gold call '{call.tool}' are {TOO_DEEP}", dialogue=trial.id)
     users = tuple(message for message in trial.messages if message.role == "user" and message.text)
     return AgentTask(trial.unit, expected, trial.outputs, trial.tools if derived else (), users)
-
-
-def _check_known(trial: Trajectory, tasks: dict[str, AgentTask], file: str) -> None:
-    if trial.unit not in tasks:
-        hint = "do gold and transcripts belong together?"
-        raise UserError(f"gold has no task '{trial.unit}'", file=file, dialogue=trial.id, hint=hint)
 
 
 def _complete_trial(trial: Trajectory, task: AgentTask) -> Trajectory:

@@ -76,7 +76,9 @@ def explain_rules(
     for index, name in enumerate(choices):
         before, after = verdicts[index], verdicts[index + 1]
         alone = _share_right(_verdicts(corpus, _change_choice(first, name, last))) - _share_right(verdicts[0])
-        flips = [VerdictFlip(*key, before[key], after[key]) for key in before if _is_flip(before[key], after[key])]
+        flips = [
+            VerdictFlip(*key, old, new) for key, old in before.items() if (old is None) != ((new := after[key]) is None)
+        ]
         sides = getattr(first, name), getattr(last, name)
         steps.append(
             ChoiceStep(name, ABOUT[name], *sides, _share_right(before), _share_right(after), alone, len(before), flips)
@@ -95,10 +97,6 @@ def _verdicts(corpus: AgentCorpus, rule: MatchingRule) -> dict[tuple[str, int], 
         for trial in corpus.systems[0].trials
         if (gold := corpus.gold(trial)) is not None
     }
-
-
-def _is_flip(before: str | None, after: str | None) -> bool:
-    return (before is None) != (after is None)
 
 
 def _share_right(verdicts: Mapping[tuple[str, int], str | None]) -> float:

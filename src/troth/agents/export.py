@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from troth import readers
-from troth.agents.analysis import AgentAnalysis, AnalysisRules, analyse
+from troth.agents.analysis import AnalysisRules, analyse
 from troth.agents.corpus import gold_files, load
 from troth.agents.rules import MatchingRule, find_rule
 from troth.core.errors import UserError
@@ -43,12 +43,7 @@ def write_states(
     declared = trajectories.FORMATS.load(corpus.systems[0].format).FORMAT.profile
     rules = AnalysisRules(find_rule(rule if rule is not None else declared or "exact"), "match")
     analysis = analyse(corpus, corpus.systems[0], rules)
-    readers.write(_pairs(analysis), path_of(out), "jsonl")
+    states = ((one, one.states.dialogues(one.trial.id, one.trial.users())) for one in analysis.trials if one.states)
+    pairs = (Pair(gold, None if one.absent else pred) for one, (gold, pred) in states)
+    readers.write(pairs, path_of(out), "jsonl")
     return len(analysis.trials)
-
-
-def _pairs(analysis: AgentAnalysis) -> Iterator[Pair]:
-    for trial in analysis.trials:
-        if trial.states is not None:
-            gold, pred = trial.states.dialogues(trial.trial.id, trial.trial.users())
-            yield Pair(gold, None if trial.absent else pred)

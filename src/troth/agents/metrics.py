@@ -15,6 +15,9 @@ from typing import Any
 import msgspec
 
 from troth.agents.analysis import AgentAnalysis, CallFacts, TrialAnalysis
+from troth.agents.claims import ActionClaim
+from troth.agents.matching import MatchedCalls
+from troth.agents.support import Detail
 from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.names import parse_names
@@ -57,34 +60,9 @@ def pass_hat(k: int) -> Metric:
 # -- calls against gold ------------------------------------------------------------------------------------------------
 
 
-def _count_matches(trial: TrialAnalysis) -> tuple[int, int, int] | None:
-    """How many calls match, how many there are, and how many gold has."""
-    if trial.matched is None:
-        return None
-    return len(trial.matched.pairs), len(trial.matched.calls), len(trial.matched.gold)
-
-
-def _precision(trial: TrialAnalysis) -> Fraction:
-    counts = _count_matches(trial)
-    return None if counts is None else (counts[0], counts[1])
-
-
-def _recall(trial: TrialAnalysis) -> Fraction:
-    counts = _count_matches(trial)
-    return None if counts is None else (counts[0], counts[2])
-
-
-def _f1(trial: TrialAnalysis) -> Fraction:
-    counts = _count_matches(trial)
-    return None if counts is None else (2 * counts[0], counts[1] + counts[2])
-
-
-def _extra(trial: TrialAnalysis) -> Fraction:
-    return None if trial.matched is None or trial.absent else (len(trial.matched.extra), 1)
-
-
-def _missing(trial: TrialAnalysis) -> Fraction:
-    return None if trial.matched is None else (len(trial.matched.missing), 1)
+def _per_matched(fraction: Callable[[MatchedCalls], Fraction]) -> Callable[[AgentAnalysis], Parts]:
+    """Parts of trials that are compared with gold."""
+    return _per_trial(lambda trial: None if trial.matched is None else fraction(trial.matched))
 
 
 def _arguments(trial: TrialAnalysis) -> Fraction:
@@ -99,17 +77,10 @@ def _arguments(trial: TrialAnalysis) -> Fraction:
     return every - wrong, every
 
 
-def _order(trial: TrialAnalysis) -> Fraction:
+def _order(calls: MatchedCalls) -> Fraction:
     """Pairs of matched calls that stand in gold's order, among all pairs."""
-    if trial.matched is None:
-        return None
-    calls = [trial.matched.pairs[index] for index in sorted(trial.matched.pairs)]
-    pairs = list(combinations(calls, 2))
+    pairs = list(combinations([calls.pairs[index] for index in sorted(calls.pairs)], 2))
     return sum(first < second for first, second in pairs), len(pairs)
-
-
-def _right(trial: TrialAnalysis) -> Fraction:
-    return None if trial.matched is None else (float(trial.matched.valid and not trial.absent), 1)
 
 
 # -- calls by themselves -----------------------------------------------------------------------------------------------
@@ -121,21 +92,14 @@ def _share_of_calls(test: Callable[[CallFacts], bool]) -> Callable[[AgentAnalysi
 
 def _provenance(analysis: AgentAnalysis) -> Parts:
     def fraction(trial: TrialAnalysis) -> Fraction:
-        checked = lost = 0
-        for call in trial.calls:
-            if call.writes:
-                checked += call.checked
-                lost += len(call.unsourced)
-        return checked - lost, checked
+        writing = [call for call in trial.calls if call.writes]
+        checked = sum(call.checked for call in writing)
+        return checked - sum(len(call.unsourced) for call in writing), checked
 
     return analysis.of_trials(fraction)
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------
-
-
-def _claims(trial: TrialAnalysis) -> Fraction:
-    return sum(not claim.supported for claim in trial.claims), len(trial.claims)
 
 
 def _unsupported(kind: str) -> Callable[[AgentAnalysis], Parts]:
@@ -149,11 +113,9 @@ def _unsupported(kind: str) -> Callable[[AgentAnalysis], Parts]:
 def _grounded(trial: TrialAnalysis) -> Fraction:
     """Answers that hold something checkable, and those of them in which all of it is supported."""
     answers: dict[int, bool] = {}
-    supported_by_message = [(trial.message, trial.supported) for trial in trial.details] + [
-        (trial.message, trial.supported) for trial in trial.claims
-    ]
-    for message, supported in supported_by_message:
-        answers[message] = answers.get(message, True) and supported
+    statements: list[Detail | ActionClaim] = [*trial.details, *trial.claims]
+    for statement in statements:
+        answers[statement.message] = answers.get(statement.message, True) and statement.supported
     return sum(answers.values()), len(answers)
 
 
@@ -185,14 +147,11 @@ def written_calls(trial: TrialAnalysis) -> list[bytes]:
 def _per_solved(spent: Callable[[TrialAnalysis], float | None]) -> Callable[[AgentAnalysis], Parts]:
     """What all trials have cost over how many of them are solved: failures are paid for, too."""
 
-    def compute(analysis: AgentAnalysis) -> Parts:
-        def fraction(trial: TrialAnalysis) -> Fraction:
-            cost = spent(trial)
-            return None if cost is None or trial.solved is None else (cost, trial.solved)
+    def fraction(trial: TrialAnalysis) -> Fraction:
+        cost = spent(trial)
+        return None if cost is None or trial.solved is None else (cost, trial.solved)
 
-        return analysis.of_trials(fraction)
-
-    return compute
+    return _per_trial(fraction)
 
 
 def _read_usage(read: Callable[[Usage], float | None]) -> Callable[[TrialAnalysis], float | None]:
@@ -206,13 +165,10 @@ def _tokens(usage: Usage) -> float | None:
 
 def _state_metric(name: str) -> Metric:
     base = tracking_metric(name)
-
-    def compute(analysis: AgentAnalysis) -> Parts:
-        return analysis.relabelled(base.compute(analysis.frames))
-
     return msgspec.structs.replace(
-        base, compute=compute, needs=("gold",), unit="turn", against="", headline=name == "jga"
-    )
+        base, needs=("gold",), unit="turn", against="", headline=name == "jga",
+        compute=lambda analysis: analysis.relabelled(base.compute(analysis.frames)),
+    )  # fmt: skip
 
 
 # Metrics over calls and over their arguments are also given by tool.
@@ -226,20 +182,24 @@ _ANSWERS: dict[str, Any] = {"needs": ("context",), "unit": "trial"}
 
 _METRICS = (
     _declare("calls_right", "Calls right", "share of trials whose calls are gold's by the matching rule",
-             _per_trial(_right), **_GOLD, headline=True),
-    _declare("call_precision", "Call precision", "share of calls that gold expects", _per_trial(_precision),
-             **_GOLD_CALLS),
-    _declare("call_recall", "Call recall", "share of gold's calls that were made", _per_trial(_recall), **_GOLD_CALLS),
+             _per_trial(lambda one: None if one.matched is None else (float(one.matched.valid and not one.absent), 1)),
+             **_GOLD, headline=True),
+    _declare("call_precision", "Call precision", "share of calls that gold expects",
+             _per_matched(lambda calls: (len(calls.pairs), len(calls.calls))), **_GOLD_CALLS),
+    _declare("call_recall", "Call recall", "share of gold's calls that were made",
+             _per_matched(lambda calls: (len(calls.pairs), len(calls.gold))), **_GOLD_CALLS),
     _declare("call_f1", "Call F1", "harmonic mean of call precision and call recall, over all trials together",
-             _per_trial(_f1), **_GOLD_CALLS, headline=True),
+             _per_matched(lambda calls: (2 * len(calls.pairs), len(calls.calls) + len(calls.gold))),
+             **_GOLD_CALLS, headline=True),
     _declare("arguments_right", "Arguments right", "share of the arguments of gold's calls that were given right",
              _per_trial(_arguments), needs=("gold",), unit="argument"),
     _declare("order_kept", "Order kept", "share of pairs of matched calls that stand in gold's order",
-             _per_trial(_order), **_GOLD),
-    _declare("extra_calls", "Extra calls", "calls per trial that gold does not expect", _per_trial(_extra), **_GOLD,
-             **_COUNT),
-    _declare("missing_calls", "Missing calls", "gold's calls per trial that were not made", _per_trial(_missing),
+             _per_matched(_order), **_GOLD),
+    _declare("extra_calls", "Extra calls", "calls per trial that gold does not expect",
+             _per_trial(lambda one: None if one.absent or one.matched is None else (len(one.matched.extra), 1)),
              **_GOLD, **_COUNT),
+    _declare("missing_calls", "Missing calls", "gold's calls per trial that were not made",
+             _per_matched(lambda calls: (len(calls.missing), 1)), **_GOLD, **_COUNT),
     *map(_state_metric, STATES),
     _declare("repeated_calls", "Repeated calls", "share of calls that repeat one after which nothing has changed",
              _share_of_calls(lambda call: call.repeats), **_CALLS),
@@ -251,7 +211,8 @@ _METRICS = (
              "share of values in calls that change something which the user said or a result held", _provenance,
              unit="argument", headline=True),
     _declare("claims_without_calls", "Claims without calls",
-             "share of claims of done actions that no successful call stands behind", _per_trial(_claims), unit="trial",
+             "share of claims of done actions that no successful call stands behind",
+             _per_trial(lambda one: (sum(not claim.supported for claim in one.claims), len(one.claims))), unit="trial",
              better="lower", headline=True),
     _declare("unsupported_numbers", "Unsupported numbers", "share of numbers in answers that nothing seen supports",
              _unsupported("number"), **_ANSWERS, better="lower"),
@@ -292,8 +253,7 @@ def metric(name: str) -> Metric:
 def select_metrics(names: str | Iterable[str] | None, trials: int) -> list[Metric]:
     """The metrics of these names; without names all of them, with pass^1 up to the number of trials per task."""
     if names is not None:
-        wanted = [metric(name) for name in parse_names(names)]
-        if not wanted:
+        if not (wanted := [metric(name) for name in parse_names(names)]):
             raise UserError("no metric is named", hint="for example call_f1 or pass^1")
         return wanted
     metrics = [metric for metric in (METRICS.load(name) for name in METRICS.by_name()) if metric.of != "pass^k"]

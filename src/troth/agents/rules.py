@@ -86,5 +86,4 @@ def find_rule(text: str | MatchingRule) -> MatchingRule:
     if isinstance(text, MatchingRule):
         return text
     name, *changes = text.strip().split("+")
-    known = RULES.load(name)
-    return known.with_choices(**dict(change.partition(":")[::2] for change in changes))
+    return RULES.load(name).with_choices(**dict(change.partition(":")[::2] for change in changes))

@@ -90,29 +90,29 @@ def agent(*transcripts: Path, **options: Any) -> Result:
     tools = None if settings.tools is None else path_of(settings.tools)
     writing = None if settings.writing is None else parse_names(settings.writing)
     corpus = load(files, gold_files(settings.gold), tools, settings.format, writing)
-    result = score_corpus(corpus, settings, [path_of(path) for path in transcripts])
-    return result.save_if(out)
+    return score_corpus(corpus, settings, [path_of(path) for path in transcripts]).save_if(out)
 
 
 def score_corpus(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequence[str] = ()) -> Result:
     """The result of trajectories that are in memory; `transcripts`: the files that they come from, for the record."""
     rules = _rules(settings, corpus)
     systems = [analyse(corpus, system, rules) for system in corpus.systems]
-    metrics = select_metrics(settings.metrics, _trials(systems))
-    by, tasks, inputs = parse_groups(settings.by, ("tool",)), sorted(corpus.tasks), _inputs(corpus)
+    trials = [len(trials) for system in systems for trials in system.by_task.values() if not trials[0].absent]
+    metrics = select_metrics(settings.metrics, min(trials, default=1))
+    by, tasks = parse_groups(settings.by, ("tool",)), sorted(corpus.tasks)
+    gold = [(task.id, task.expected, task.outputs) for task in corpus.tasks.values() if task.expected is not None]
+    inputs = {"gold": digest(gold)} if gold else {}
+    measured = (
+        SystemCells(system.name, cells(system, metrics, corpus, by), tasks, _counts(system), inputs)
+        for system in systems
+    )
     return build_result(
-        TASK.name,
-        (
-            SystemCells(system.name, cells(system, metrics, corpus, by), tasks, _counts(system), inputs)
-            for system in systems
-        ),
-        Resampling(settings.resamples, settings.seed, "task"),
-        metrics=metrics,
+        TASK.name, measured, Resampling(settings.resamples, settings.seed, "task"), metrics=metrics,
         notes=[*map(Note, corpus.notes), *(note for system in systems for note in _notes(system, rules))],
         findings=[finding for system in systems for finding in findings(system)],
         arguments=_arguments(transcripts, settings, rules),
         explorer=lambda: explorer.build_archive(systems),
-    )
+    )  # fmt: skip
 
 
 def _rules(settings: AgentSettings, corpus: AgentCorpus) -> AnalysisRules:
@@ -120,12 +120,9 @@ def _rules(settings: AgentSettings, corpus: AgentCorpus) -> AnalysisRules:
     by = find_rule(settings.rule if settings.rule is not None else declared[0] or "exact")
     rewards = all(trial.reward is not None for system in corpus.systems for trial in system.trials)
     solved = settings.solved or ("reward" if rewards else "match")
-    context = tuple(check_choice("context", kind, CONTEXT) for kind in parse_names(_commas(settings.context)))
+    named = settings.context.replace("+", ",") if isinstance(settings.context, str) else settings.context
+    context = tuple(check_choice("context", kind, CONTEXT) for kind in parse_names(named))
     return AnalysisRules(by, check_choice("solved", solved, ("reward", "match")), context or CONTEXT)
-
-
-def _commas(names: str | Iterable[str]) -> str | Iterable[str]:
-    return names.replace("+", ",") if isinstance(names, str) else names
 
 
 def cells(
@@ -168,12 +165,6 @@ def _recipe(metric: Metric, rules: AnalysisRules) -> tuple[Any, ...]:
     return ({},)
 
 
-def _trials(systems: Sequence[AgentAnalysis]) -> int:
-    """Returns the smallest number of trials per task."""
-    counts = [len(trials) for system in systems for trials in system.by_task.values() if not trials[0].absent]
-    return min(counts, default=1)
-
-
 def _counts(system: AgentAnalysis) -> dict[str, int]:
     present = [trial for trial in system.trials if not trial.absent]
     return {
@@ -188,8 +179,7 @@ def _notes(system: AgentAnalysis, rules: AnalysisRules) -> Iterator[Note]:
     counts = Counter(len(trials) for trials in system.by_task.values() if not trials[0].absent)
     if len(counts) > 1:
         yield Note(f"tasks have {min(counts)} to {max(counts)} trials", system.name)
-    missing = sum(trial.absent for trial in system.trials)
-    if missing:
+    if missing := sum(trial.absent for trial in system.trials):
         yield Note(f"tasks of gold without a trial, which count as not solved: {missing}", system.name)
     unchecked = Counter(call.unchecked for trial in system.trials for call in trial.calls if call.unchecked is not None)
     if unchecked:
@@ -262,14 +252,7 @@ def _turns(trial: TrialAnalysis) -> list[int]:
     return turns
 
 
-def _inputs(corpus: AgentCorpus) -> dict[str, str]:
-    """A digest of what systems are scored against, where there is gold."""
-    gold = [(task.id, task.expected, task.outputs) for task in corpus.tasks.values() if task.expected is not None]
-    return {"gold": digest(gold)} if gold else {}
-
-
 def _arguments(transcripts: Sequence[str], settings: AgentSettings, rules: AnalysisRules) -> dict[str, Any]:
-    """The arguments that reproduce the run."""
     writing = None if settings.writing is None else parse_names(settings.writing)
     tools = None if settings.tools is None else path_of(settings.tools)
     return {

@@ -84,16 +84,12 @@ class FoldedStates(NamedTuple):
         """The two sides as state tracking takes them."""
         sides = []
         for states in self:
-            turns = [
-                Turn("USER", users[number] if number < len(users) else "", _frames(state), number)
-                for number, state in enumerate(states)
-            ]
+            turns = []
+            for number, state in enumerate(states):
+                frames = tuple(Frame(service, State(slot_values=dict(slots))) for service, slots in state.items())
+                turns.append(Turn("USER", users[number] if number < len(users) else "", frames, number))
             sides.append(Dialogue(id, tuple(turns), tuple(dict.fromkeys(f.service for t in turns for f in t.frames))))
         return sides[0], sides[1]
-
-
-def _frames(state: dict[str, Slots]) -> tuple[Frame, ...]:
-    return tuple(Frame(service, State(slot_values=dict(slots))) for service, slots in state.items())
 
 
 class _Event(NamedTuple):

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from troth.agents.sources import Mention, Sources, find_mentions, is_derived
-from troth.core.text_cache import text_cache
 from troth.core.trajectories import Trajectory
 from troth.text.lexicon import word_set
 
@@ -49,7 +48,7 @@ class Detail(NamedTuple):
 
 def find_details(trial: Trajectory, seen: Sources, context: Sequence[str] = CONTEXT) -> Iterator[Detail]:
     """Every number, time, date and name in the assistant's answers, in order."""
-    common = word_set("headings").union(*(_lower_words(message.text) for message in trial.messages))
+    common = word_set("headings").union(*(_LOWER.findall(message.text) for message in trial.messages))
     for index, message in enumerate(trial.messages):
         if message.role == "assistant" and message.text:
             yield from _numbers_and_times(index, message.text, seen, context)
@@ -95,8 +94,3 @@ def _names(index: int, text: str, seen: Sources, context: Sequence[str], common:
         known = [source for source in sources if source is not None]
         supported = len(known) == len(sources)
         yield Detail(index, match.start(), match.end(), match[0], "name", supported, max(known) if supported else None)
-
-
-@text_cache
-def _lower_words(text: str) -> frozenset[str]:
-    return frozenset(_LOWER.findall(text))

@@ -42,8 +42,7 @@ class Toolbox:
         """Whether a call of this tool changes something."""
         if self.writing is not None:
             return name in self.writing
-        tool = self.tools.get(name)
-        if tool is not None and tool.writes is not None:
+        if (tool := self.tools.get(name)) is not None and tool.writes is not None:
             return tool.writes
         parts = tool_words(name)
         handoff = parts[:1] in (["transfer"], ["hand"], ["escalate"]) and not HANDOFF.isdisjoint(parts)

@@ -17,55 +17,27 @@ from troth.core.extras import install_command
 from troth.core.registry import import_path
 from troth.core.version import __version__
 
+
+def _locate(paths: str) -> dict[str, str]:
+    """Names of commands to their import paths, which are written without `troth.cli`."""
+    return {path.rpartition(":")[2]: f"troth.cli{path}" for path in paths.split()}
+
+
 SECTIONS = {  # of `troth --help`
-    "Measure": {
-        "dst": "troth.cli.tracking:dst",
-        "check": "troth.cli.tracking:check",
-        "explain": "troth.cli.tracking:explain",
-        "nlg": "troth.cli.nlg:nlg",
-        "ground": "troth.cli.ground:ground",
-        "agent": "troth.cli.agent:agent",
-        "demo": "troth.cli.demo:demo",
-    },
-    "Stress": {
-        "perturb": "troth.cli:perturb",
-        "robust": "troth.cli.robust:robust",
-        "stress": "troth.cli.stress:stress",
-        "meta": "troth.cli:meta",
-    },
-    "Improve": {
-        "train": "troth.cli.train:train",
-        "track": "troth.cli.track:track",
-        "generate": "troth.cli.generate:generate",
-    },
-    "Compare and report": {
-        "compare": "troth.cli.runs:compare",
-        "gate": "troth.cli.gate:gate",
-        "table": "troth.cli.runs:table",
-        "merge": "troth.cli.merge:merge",
-        "report": "troth.cli.report:report",
-    },
-    "Models and data": {
-        "models": "troth.cli.models:models",
-        "cache": "troth.cli.models:cache",
-        "serve": "troth.cli.serve:serve",
-        "convert": "troth.cli.data:convert",
-        "ls": "troth.cli.data:ls",
-        "completion": "troth.cli.completion:completion",
-    },
+    "Measure": _locate(
+        ".tracking:dst .tracking:check .tracking:explain .nlg:nlg .ground:ground .agent:agent .demo:demo"
+    ),
+    "Stress": _locate(":perturb .robust:robust .stress:stress :meta"),
+    "Improve": _locate(".train:train .track:track .generate:generate"),
+    "Compare and report": _locate(".runs:compare .gate:gate .runs:table .merge:merge .report:report"),
+    "Models and data": _locate(
+        ".models:models .models:cache .serve:serve .data:convert .data:ls .completion:completion"
+    ),
 }
 COMMANDS = {name: path for commands in SECTIONS.values() for name, path in commands.items()}
-PERTURB = {
-    "dialogue": "troth.cli.perturb_dialogue:dialogue",
-    "schema": "troth.cli.perturb_schema:schema",
-    "stats": "troth.cli.perturb_schema:stats",
-}
+PERTURB = _locate(".perturb_dialogue:dialogue .perturb_schema:schema .perturb_schema:stats")
 META = {
-    "wording": "troth.cli.wording:wording",
-    "rerank": "troth.cli.trials:rerank",
-    "templates": "troth.cli.trials:templates",
-    "annotate": "troth.cli.agreement:annotate",
-    "agree": "troth.cli.agreement:agree",
+    **_locate(".wording:wording .trials:rerank .trials:templates .agreement:annotate .agreement:agree"),
     "eval": "troth.cli.meta_eval:evaluate",
     "fit": "troth.cli.fit:fit",
 }

@@ -52,32 +52,23 @@ def _finding_tables(effects: Sequence[RewordingEffect]) -> list[Table]:
         key=lambda effect: -(effect.difference or 0.0),
     )
     tools, arguments = ([effect for effect in worse if bool(effect.argument) == named] for named in (False, True))
-    every = [
-        Table((title, *labels, *NUMBERS, *more, "beyond noise"), tuple(map(row, rows[:SHOWN])), labels=1 + len(labels))
-        for title, labels, more, row, rows in (
-            ("fragile tool", ("metric", "other words of"), (), _tool_row, tools),
-            ("lost argument", ("other words of",), ("absent", "wrong"), _argument_row, arguments),
-            ("rename", ("to", "variant", "metric"), (), _renaming_row, better),
-        )
+    lost = {"absent": "lost", "wrong": "wrong"}
+    layouts: list[tuple[dict[str, str], dict[str, str], list[RewordingEffect]]] = [  # fields by heading
+        ({"fragile tool": "tool", "metric": "metric", "other words of": "reworded"}, {}, tools),
+        ({"lost argument": "element", "other words of": "reworded"}, lost, arguments),
+        ({"rename": "element", "to": "name", "variant": "set", "metric": "metric"}, {}, better),
     ]
-    return [table for table in every if table.rows]
-
-
-def _tool_row(effect: RewordingEffect) -> tuple[str, ...]:
-    return effect.tool, effect.metric, effect.reworded, *_numbers(effect), _certainty(effect)
-
-
-def _argument_row(effect: RewordingEffect) -> tuple[str, ...]:
-    counts = str(effect.lost), str(effect.wrong)
-    return effect.element, effect.reworded, *_numbers(effect), *counts, _certainty(effect)
-
-
-def _renaming_row(effect: RewordingEffect) -> tuple[str, ...]:
-    return effect.element, effect.name, effect.set, effect.metric, *_numbers(effect), _certainty(effect)
-
-
-def _certainty(effect: RewordingEffect) -> str:
-    return "yes" if effect.certain else "no"
+    return [
+        Table((*labels, *NUMBERS, *counts, "beyond noise"), tuple(
+            (
+                *(getattr(effect, field) for field in labels.values()), *_numbers(effect),
+                *(str(getattr(effect, field)) for field in counts.values()), "yes" if effect.certain else "no",
+            )
+            for effect in effects[:SHOWN]
+        ), labels=len(labels))
+        for labels, counts, effects in layouts
+        if effects
+    ]  # fmt: skip
 
 
 def _numbers(effect: RewordingEffect) -> tuple[str, ...]:

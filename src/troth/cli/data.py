@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import click
 
@@ -25,20 +25,11 @@ from troth.core.errors import UserError, suggest_name
 )
 @options.number("--seed", 0, "Random seed of --shots.")
 @options.JSON
-def convert(
-    source: str,
-    out: str,
-    to: str,
-    format: str | None,
-    side: Literal["both", "gold", "pred"],
-    shots: str | None,
-    seed: int,
-    json: bool,
-) -> None:
+def convert(source: str, out: str, to: str, json: bool, **settings: Any) -> None:
     """Convert dialogues from one format to another."""
     from troth import readers
 
-    readers.convert(source, out, to, format=format, side=side, shots=shots, seed=seed)
+    readers.convert(source, out, to, **settings)
     show.note(f"written: {out}")
     if json:
         files = sorted(map(str, Path(out).iterdir())) if Path(out).is_dir() else [out]

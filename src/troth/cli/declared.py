@@ -72,11 +72,9 @@ def fields_of(member: str, members_by_flag: MemberOptions, given: Mapping[str, A
 
 
 def _read_lines(file: str) -> Sequence[str]:
-    """The lines of a file, each once, without empty ones."""
     from troth.readers import source
 
     lines = [line.strip() for line in source.read_text(file).splitlines()]
-    names = list(dict.fromkeys(line for line in lines if line))
-    if not names:
+    if not (names := list(dict.fromkeys(line for line in lines if line))):
         raise UserError("contains no name", file=file, hint="write one name per line")
     return names

@@ -14,7 +14,6 @@ from troth.core.names import format_count
 from troth.core.table import Table, figure
 
 if TYPE_CHECKING:
-    from troth.core.result import Result
     from troth.core.score import Score
     from troth.grounding.calibration import Calibration, Fitted
 
@@ -55,7 +54,11 @@ def fit(
     calibration = run(*dev, out=out, **settings)
     if curves is not None:
         _write_curves(calibration, curves)
-    transfers = {data: _transfer_scores(evaluate(data, dev=dev, **settings)) for data in transfer}
+    transfers: dict[str, dict[str, Score]] = {}
+    for data in transfer:
+        result = evaluate(data, dev=dev, **settings)
+        declared = {metric.name for metric in result.metrics if metric.of in TRANSFERRED}
+        transfers[data] = {s.metric: s for s in result.scores if s.group == "all" and s.metric in declared}
     if json:
         every = [score for scores in transfers.values() for score in scores.values()]
         show.json({"calibration": calibration, "transfer": every} if transfer else calibration)
@@ -88,21 +91,12 @@ def _trade_off_table(calibration: Calibration) -> Table:
     """The best precision at each recall: the cost of flagging more unfaithful responses."""
     from troth.grounding.calibration import RECALLS
 
-    rows = [
-        (fitted.metric, *(_number(_best_precision(fitted, recall)) for recall in RECALLS))
-        for fitted in calibration.metrics
-    ]
+    rows = []
+    for fitted in calibration.metrics:
+        known = [(point.recall, point.precision) for point in fitted.curve if point.precision is not None]
+        best = (max((precision for at, precision in known if at >= recall), default=None) for recall in RECALLS)
+        rows.append((fitted.metric, *map(_number, best)))
     return Table(("best precision at recall", *(f"{recall:g}" for recall in RECALLS)), tuple(rows))
-
-
-def _best_precision(fitted: Fitted, recall: float) -> float | None:
-    points = [point.precision for point in fitted.curve if point.recall >= recall and point.precision is not None]
-    return max(points, default=None)
-
-
-def _transfer_scores(result: Result) -> dict[str, Score]:
-    """The scores of the thresholds on other data, by metric."""
-    return {s.metric: s for s in result.scores if s.group == "all" and result.metric(s.metric).of in TRANSFERRED}
 
 
 def _transfer_table(calibration: Calibration, data: str, scores: Mapping[str, Score]) -> Table:

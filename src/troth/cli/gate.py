@@ -103,7 +103,6 @@ def _test_margin(
 
 
 def _test_level(run: Run, metric: str, at_least: float, by: int, *, confidence: float, over: str, json: bool) -> str:
-    """Compares one run with the value that it must reach."""
     from troth.report import compare as comparison
 
     if by == 100 and not 1 < at_least <= 100:

@@ -86,8 +86,8 @@ def templates(gold: str, folder: str, out: str, format: str | None, json: bool) 
     show.note(f"{format_count(summary.responses, 'response')} to {format_count(summary.acts, 'act')}")
     if summary.lacking:
         acts = sum(template.acts for template in summary.lacking)
-        lost = f"{format_count(summary.partial, 'incomplete response')}, {format_count(summary.silent, 'turn')} without"
-        show.note(f"no template for {format_count(acts, 'act')}: {lost} a response")
+        partial, silent = format_count(summary.partial, "incomplete response"), format_count(summary.silent, "turn")
+        show.note(f"no template for {format_count(acts, 'act')}: {partial}, {silent} without a response")
         for template in summary.lacking[:SHOWN]:
             hint = f" ({template.hint})" if template.hint else ""
             show.note(f"  {template.acts} × {template.service}: {template.key}{hint}")

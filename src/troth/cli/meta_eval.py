@@ -59,14 +59,16 @@ def evaluate(data: tuple[str, ...], to: str, json: bool, models: dict[str, Any],
 
 
 def _metric_names(result: Result) -> list[str]:
-    """The names of the metrics that are compared with the labels."""
     return [metric.variant for metric in result.metrics if metric.of == "auroc"]
 
 
 def _tables(result: Result) -> Iterator[tuple[str, Table]]:
     scores: Scores = {(score.metric, score.group): score for score in result.scores}
     names = _metric_names(result)
-    groups = {kind: _groups(scores, kind) for kind in ("source", "slice", "bin")}
+    groups = {
+        kind: list(dict.fromkeys(group.name for _, group in scores if group.kind == kind))
+        for kind in ("source", "slice", "bin")
+    }
     fitted = any(group == "dev" for _, group in scores)
     several = len(groups["source"]) > 1
     if fitted:
@@ -97,10 +99,6 @@ def _tables(result: Result) -> Iterator[tuple[str, Table]]:
     yield heading, Table(("bin", *names), tuple(curves))
 
 
-def _groups(scores: Scores, kind: str) -> list[str]:
-    return list(dict.fromkeys(group.name for _, group in scores if group.kind == kind))
-
-
 def _table(scores: Scores, names: Sequence[str], measures: Sequence[str], group: Group = ALL) -> Table:
     """A row per metric, a column per measure."""
     rows = [
@@ -126,16 +124,12 @@ def _difference_table(differences: Sequence[Any]) -> Table:
         known = low is not None and high is not None
         interval = f"{format_difference(low, 'number')} … {format_difference(high, 'number')}" if known else "–"
         tests = (difference.p_bootstrap, difference.p_randomization, difference.p_holm)
-        values = (
-            format_difference(difference.difference, "number"),
-            interval,
-            *("–" if p is None else f"{p:.4f}" for p in tests),
-        )
-        rows.append((difference.metric, difference.base, difference.measure.upper(), *values))
+        values = format_difference(difference.difference, "number"), interval
+        ps = ("–" if p is None else f"{p:.4f}" for p in tests)
+        rows.append((difference.metric, difference.base, difference.measure.upper(), *values, *ps))
     return Table(columns, tuple(rows), labels=3)
 
 
 def _point(scores: Scores, name: str, bin: str) -> str:
-    """A point of the reliability curve."""
     mean, positive = (scores.get((f"{side}:{name}", Group("bin", bin))) for side in ("mean", "positive"))
     return "–" if mean is None or positive is None else f"{number(mean.value, mean.scale)} → {figure(positive)}"

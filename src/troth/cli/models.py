@@ -91,8 +91,7 @@ def verify(names: tuple[str, ...], json: bool) -> None:
         show.json([{"model": name, "fault": fault} for name, fault in faults.items()])
     else:
         show.text("\n".join(f"{name}: {fault or 'intact'}" for name, fault in faults.items()))
-    wrong = [name for name, fault in faults.items() if fault]
-    if wrong:
+    if wrong := [name for name, fault in faults.items() if fault]:
         downloads = [name for name in wrong if catalog.find(name).package]
         hint = f"run: troth models fetch {' '.join(downloads)}" if downloads else "install troth again"
         raise UserError(f"damaged: {', '.join(wrong)}", hint=hint)

@@ -72,8 +72,7 @@ def _note(result: Result) -> None:
     for system, counts in result.counts.items():
         texts = format_counts(counts)
         show.note(f"{system}: {', '.join(text for text in texts if 'excluded' not in text)}")
-        excluded = [text.replace(" excluded", "") for text in texts if "excluded" in text]
-        if excluded:
+        if excluded := [text.replace(" excluded", "") for text in texts if "excluded" in text]:
             show.note(f"{system}: not validated: {', '.join(excluded)}")
     names = [metric.name for metric in result.metrics if metric.variant != "coverage"]
     whole = [

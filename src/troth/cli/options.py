@@ -285,14 +285,10 @@ def make_options(declared: DeclaredOption) -> Iterator[click.Option]:
         return
     shown = format_default(0 if about.zero and default is None else default)
     yield click.Option(
-        [declared.flag, declared.name],
-        type=_type(declared),
-        metavar=about.metavar or None,
-        multiple=about.repeat,
-        default=None if about.repeat else shown or None,
-        show_default=True,
+        [declared.flag, declared.name], type=_type(declared), metavar=about.metavar or None, multiple=about.repeat,
+        default=None if about.repeat else shown or None, show_default=True,
         help=f"{about.help.removesuffix('.')} (0 = {about.zero})." if about.zero else about.help,
-    )
+    )  # fmt: skip
     if about.shape == "cache":
         yield click.Option(["--no-cache"], is_flag=True, help="Do not cache model answers on disk.")
     elif about.shape == "run":

@@ -56,7 +56,6 @@ def dialogue(
 def _select_families(
     names: Sequence[str], assignments: Sequence[str], given: Mapping[str, Any]
 ) -> Sequence[str] | dict[str, dict[str, Any]]:
-    """Families with their options."""
     families: dict[str, dict[str, Any]] = {name.strip(): {} for name in names}
     if len(families) < len(names):
         return names  # a duplicate family is an error, which `perturb` reports

@@ -125,7 +125,6 @@ def sgdx(
 def _service_points(
     result: Result, accuracy: str, sensitivity: str, train_schema: str | None
 ) -> Iterator[dict[str, Any]]:
-    """One point per service, for the chart."""
     from troth import readers
 
     seen = None if train_schema is None else readers.schema(train_schema)

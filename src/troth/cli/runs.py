@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -71,18 +71,13 @@ DIFFERS = "†"
 @options.JSON
 def compare(
     systems: tuple[str, ...],
-    metrics: str | None,
-    base: str | None,
-    pairs: bool,
-    common: bool,
     gold: str | None,
     profile: str | None,
-    resamples: int,
-    seed: int,
     to: str,
     sort: str | None,
     names: tuple[str, ...],
     json: bool,
+    **settings: Any,
 ) -> None:
     """Test whether systems differ beyond noise.
 
@@ -93,18 +88,16 @@ def compare(
     from troth.report import compare as comparison
 
     _check_forms(to, json)
-    if base is not None and pairs:
+    if settings["base"] is not None and settings["pairs"]:
         raise UserError("--base and --pairs exclude each other", hint="give one of them")
-    opened = open_runs(systems, parse_names(metrics), gold, profile, common=common)
-    differences = comparison.compare(
-        *opened, metrics=metrics, base=base, pairs=pairs, common=common, resamples=resamples, seed=seed
-    )
+    opened = open_runs(systems, parse_names(settings["metrics"]), gold, profile, common=settings["common"])
+    differences = comparison.compare(*opened, **settings)
     if json:
         show.json(differences)
         return
     over = clusters(opened[0])
-    how = f"{differences[0].dialogues} {over}, {resamples} resamples"
-    if to == "latex" and not pairs:
+    how = f"{differences[0].dialogues} {over}, {settings['resamples']} resamples"
+    if to == "latex" and not settings["pairs"]:
         layout = _by_system(differences, sort, how)
     else:
         layout = tables.Table(COLUMNS, tuple(map(_difference_row, differences)), labels=3)
@@ -183,9 +176,8 @@ def table(
     scores = _select_scores(everything, (metrics, groups, systems), sort or (None if to == "latex" else "none"))
     recipes = {(score.metric, score.group, score.identity) for score in scores}
     if len(recipes) > len({(metric, group) for metric, group, _ in recipes}):
-        show.note(
-            "these runs are scored by different recipes: their numbers are not comparable, and none is marked best"
-        )
+        what = "their numbers are not comparable, and none is marked best"
+        show.note(f"these runs are scored by different recipes: {what}")
     if json or to == "json":
         show.json(scores)
         return
@@ -215,7 +207,10 @@ def _write(layout: Sequence[tables.Table], to: str) -> None:
 
 def _rename(table: tables.Table, names: Sequence[str]) -> tables.Table:
     """The same table with the texts of `--names` for systems and metrics."""
-    texts = dict(_parse_name(item) for item in names)
+    for item in names:
+        if "=" not in item:
+            raise UserError(f"--names {item} has no text", hint='for example --names sturdy="Ours"')
+    texts = {name: text for name, _, text in (item.partition("=") for item in names)}
     known = {*table.columns, *(cell for row in table.rows for cell in row[: table.labels])}
     for name in texts:
         if name not in known:
@@ -224,13 +219,6 @@ def _rename(table: tables.Table, names: Sequence[str]) -> tables.Table:
             )
     rows = tuple((*(texts.get(cell, cell) for cell in row[: table.labels]), *row[table.labels :]) for row in table.rows)
     return replace(table, columns=tuple(texts.get(column, column) for column in table.columns), rows=rows)
-
-
-def _parse_name(item: str) -> tuple[str, str]:
-    name, equals, text = item.partition("=")
-    if not equals:
-        raise UserError(f"--names {item} has no text", hint='for example --names sturdy="Ours"')
-    return name, text
 
 
 def _select_scores(
@@ -279,10 +267,9 @@ def _best_scores(scores: Sequence[Score], labels: Mapping[tuple[str, str], str])
     from troth.report.sources import open_run
     from troth.stats import contests
 
-    paths = dict.fromkeys(path for path, _ in labels)
     sums = [
         (open_run(path, 1).sums, {system: name for (folder, system), name in labels.items() if folder == path})
-        for path in paths
+        for path in dict.fromkeys(path for path, _ in labels)
         if (Path(path) / "rows.parquet").is_file()
     ]
     return contests.unbeaten(scores, contests.pairwise(scores, DialogueSums.merged(sums)))
@@ -297,23 +284,15 @@ def open_runs(
     paths: Sequence[str], metrics: Sequence[str], gold: str | None, profile: str | None, *, common: bool = False
 ) -> list[Run]:
     """Run folders unchanged, and predictions scored against gold, in the same order."""
-    predictions = [path for path in paths if not runs.is_run(path)]
-    if not predictions:
+    if not (predictions := [path for path in paths if not runs.is_run(path)]):
         return list(paths)
     if gold is None:
         raise _not_a_run(predictions[0])
     from troth.tracking.metrics import METRICS
     from troth.tracking.score import dst
 
-    result = dst(
-        gold,
-        *predictions,
-        profile=profile,
-        metrics=metrics or list(METRICS)[:1],
-        resamples=1,
-        explorer=False,
-        common=common,
-    )
+    names = metrics or list(METRICS)[:1]
+    result = dst(gold, *predictions, profile=profile, metrics=names, resamples=1, explorer=False, common=common)
     scored = iter(result.systems)
     return [result.only(next(scored)) if path in predictions else path for path in paths]
 

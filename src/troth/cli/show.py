@@ -83,8 +83,7 @@ def result(result: Result, *, json_form: bool, out: str | None = None, layout: I
         tables(result.tables(bold=sys.stdout.isatty()) if layout is None else layout)
     if out is not None:
         note(describe_files(out))
-    reasons = dict.fromkeys(score.reason for score in result.scores if score.reason and score.group == "all")
-    for reason in reasons:
+    for reason in dict.fromkeys(score.reason for score in result.scores if score.reason and score.group == "all"):
         names = dict.fromkeys(score.metric for score in result.scores if score.reason == reason)
         note(f"not scored: {', '.join(names)}: {reason}")
     for line in result.notes:

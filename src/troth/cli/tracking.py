@@ -47,7 +47,6 @@ def dst(
 
 
 def _check_rates(rates: Sequence[float], forget: str | None) -> list[float]:
-    """The rates λ of FGA, with the one that `--forget` asks for."""
     from troth.tracking.metrics import recovery_rate
 
     for rate in rates:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,11 +79,10 @@ def curve(runs: tuple[str, ...], chart: str | None, gains: str | None, json: boo
     for run in runs:
         rows = points(run)
         names = [name for name in dict.fromkeys(name for row in rows for name in row) if name != "step"]
-        show.table(Table(("step", *names), tuple(_cells(row, names) for row in rows), labels=1))
-
-
-def _cells(row: Mapping[str, float], names: Sequence[str]) -> tuple[str, ...]:
-    return str(int(row["step"])), *(f"{row[name]:.4f}" if name in row else "" for name in names)
+        cells = (
+            (str(int(row["step"])), *(f"{row[name]:.4f}" if name in row else "" for name in names)) for row in rows
+        )
+        show.table(Table(("step", *names), tuple(cells), labels=1))
 
 
 def _draw_chart(runs: Sequence[str], path: str) -> None:

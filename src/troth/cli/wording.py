@@ -45,8 +45,7 @@ def _table_2(scores: Sequence[Score]) -> Iterator[tables.Table]:
     systems = list(dict.fromkeys(score.system for score in scores))
     order = [metric.name for metric in (PRECISION, RECALL, F1, FALSE_ACCEPTS, VALID_ACTS, VALID_TURNS)]
     for group in (ALL, Group("all+absent"), SEEN, UNSEEN):
-        columns = [name for name in order if any((system, name, group) in cells for system in systems)]
-        if columns:
+        if columns := [name for name in order if any((system, name, group) in cells for system in systems)]:
             rows = tuple(
                 (system, *(tables.figure(cells.get((system, name, group))) for name in columns)) for system in systems
             )

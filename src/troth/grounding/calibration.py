@@ -219,8 +219,7 @@ def _best_threshold(points: Sequence[Detection], aim: Aim) -> float | None:
     ]
     if not able:
         return None
-    best = max(able, key=lambda pair: pair[1] if aim.recall is not None else pair[0].recall)
-    return best[0].threshold
+    return max(able, key=lambda pair: pair[1] if aim.recall is not None else pair[0].recall)[0].threshold
 
 
 def _f1_at(scores: Floats, labels: Floats, threshold: float) -> float:
@@ -265,8 +264,7 @@ def isotonic(scores: Floats, labels: Floats) -> list[tuple[float, float]]:
         while len(steps) > 1 and steps[-2][0] * steps[-1][1] >= steps[-1][0] * steps[-2][1]:
             last, before = steps.pop(), steps.pop()
             steps.append([before[0] + last[0], before[1] + last[1], before[2], last[3]])
-    points = [(end, step[0] / step[1]) for step in steps for end in step[2:]]
-    return list(dict.fromkeys(points))
+    return list(dict.fromkeys([(end, step[0] / step[1]) for step in steps for end in step[2:]]))
 
 
 def save(calibration: Calibration, out: str) -> None:

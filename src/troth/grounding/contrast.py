@@ -126,7 +126,6 @@ class Contrast:
 
 
 def _explain_unscored(item: Grounded) -> Unscored:
-    """Why a response has no margin."""
     asked = any(make_rivals(passage, sentence) for passage, sentence in _statements(item))
     return Unscored(NO_NUMBER if asked else NO_RIVALS)
 

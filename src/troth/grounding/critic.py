@@ -140,14 +140,11 @@ class Critic:
     def score(self, items: Sequence[Grounded]) -> list[Value]:
         name = self.classifier.name
         stored = compute_cached_pairs(
-            self.store,
-            name,
-            [(item.document, item.response) for item in items],
+            self.store, name, [(item.document, item.response) for item in items],
             lambda pairs: [_STORED.pack(*verdict) for verdict in self.classifier.verdicts(pairs)],
-            key_parts=("critic", name),
-            chunk=CHUNK,
+            key_parts=("critic", name), chunk=CHUNK,
             order=lambda pair: -(len(pair[0]) // 256),  # those of similar length together
-        )
+        )  # fmt: skip
         verdicts = [CriticVerdict(*_STORED.unpack(value)) for value in stored]
         self.cut.update(item.id for item, verdict in zip(items, verdicts, strict=True) if verdict.cut)
         return [verdict.probability if self.soft else float(verdict.faithful) for verdict in verdicts]

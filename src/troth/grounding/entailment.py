@@ -88,7 +88,8 @@ class SentenceEntailment:
         return [f"{cut} windows were longer than the model reads, and were cut"] if cut else []
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
-        return [self._value(supports) for supports in self.supports(items)]
+        best = ([support.entailment for support in supports] for supports in self.supports(items))
+        return [min(values) if self.over == "min" else math.fsum(values) / len(values) for values in best]
 
     def supports(self, items: Sequence[Grounded]) -> Iterator[list[SentenceSupport]]:
         """For each response, each of its sentences with the passages that were asked about it."""
@@ -130,10 +131,6 @@ class SentenceEntailment:
                 )
                 for group in question
             ]
-
-    def _value(self, supports: Sequence[SentenceSupport]) -> Value:
-        best = [support.entailment for support in supports]
-        return min(best) if self.over == "min" else math.fsum(best) / len(best)
 
 
 @text_cache

@@ -55,8 +55,7 @@ class Passages:
 
     def best(self, claim: str, size: int, number: int) -> list[Window]:
         """The windows of a size that share most with a claim, the best first; of equals the earlier."""
-        count = self.windows(size)
-        if count <= number:
+        if (count := self.windows(size)) <= number:
             return [self.window(start, size) for start in range(count)]
         scores = [0.0] * count
         for word in dict.fromkeys(stem_words(claim)):  # not a set: the sums depend on the order

@@ -23,24 +23,15 @@ def _views(system: GradedSystem) -> Iterator[ResponseView]:
     for index, item in enumerate(system.items):
         numbers = {one.metric.name: one.numbers[index] for one in system.metrics}
         verdicts = {one.metric.name: verdict for one in system.metrics if (verdict := one.verdicts[index]) is not None}
+        values = {one.metric.name: one.values[index] for one in system.metrics}
+        reasons = {name: value.reason for name, value in values.items() if isinstance(value, Unscored)}
         yield ResponseView(
-            system.name,
-            item.id,
-            item.document,
-            item.response,
-            item.history,
-            item.label,
-            item.source,
+            system.name, item.id, item.document, item.response, item.history, item.label, item.source,
             {name: number for name, number in numbers.items() if number is not None},
             {name: one.faithful for name, one in verdicts.items()},
-            {name: one.probability for name, one in verdicts.items()},
-            {
-                one.metric.name: value.reason
-                for one in system.metrics
-                if isinstance(value := one.values[index], Unscored)
-            },
+            {name: one.probability for name, one in verdicts.items()}, reasons,
             next((tuple(one.claims[index]) for one in system.metrics if one.claims is not None), ()),
-        )
+        )  # fmt: skip
 
 
 def write_rows(result: Result, out: str) -> None:

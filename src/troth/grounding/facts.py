@@ -110,33 +110,25 @@ def _has(passage: str, fact: Fact, sentence: str) -> bool:
         parts = [Fact("date", f"*-{day}", 0, 0), Fact("date", f"{year}-*-*", 0, 0)]
         return "*" not in (year, day) and all(any(agree(part, one) for one in known) for part in parts)
     one = fact.value == "1" and re.search(r"\b(?:one|an?|single)\b", passage, re.IGNORECASE) is not None
-    return one or (fact.kind == "number" and fact.unit == "" and _has_digits(passage, fact.value))
-
-
-def _has_digits(passage: str, value: str) -> bool:
-    """Whether a passage has the number as a part of a code: 50 in A-50."""
-    return len(value) > 1 and re.search(rf"(?<![\d.]){re.escape(value)}(?![\d.]\d|\d)", passage) is not None
+    if one or fact.kind != "number" or fact.unit or len(fact.value) < 2:
+        return one
+    # The number may be a part of a code: 50 in A-50.
+    return re.search(rf"(?<![\d.]){re.escape(fact.value)}(?![\d.]\d|\d)", passage) is not None
 
 
 def _has_name(passage: str, name: str) -> bool:
     words = [word for word in re.findall(r"\w+", name.lower()) if len(word) > 1 and word not in _SMALL]
-    known = _stems(passage)
+    known = frozenset(stem_words(passage))
     if all(stem(word) in known for word in words):
         return True
     initials = "".join(word[0] for word in re.findall(r"\w+", name) if word[0].isupper())
     if len(initials) > 2 and re.search(rf"\b{initials}\b", passage):
         return True
     letters = name.replace(".", "")
-    return letters.isupper() and 2 <= len(letters) <= 5 and _spells(passage, letters)
-
-
-def _spells(passage: str, letters: str) -> bool:
-    """Whether capitalised words of a passage have these initials: NFL in National Football League."""
+    if not letters.isupper() or not 2 <= len(letters) <= 5:
+        return False
+    # Words with these initials: NFL in National Football League.
     return re.search(r"\W+(?:of |the |and |for )*".join(rf"\b{letter}\w+" for letter in letters), passage) is not None
-
-
-def _stems(passage: str) -> frozenset[str]:
-    return frozenset(stem_words(passage))
 
 
 @dataclass(frozen=True)

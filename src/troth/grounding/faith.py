@@ -96,8 +96,7 @@ class FaithScore:
 
     def claims(self, item: Grounded) -> tuple[ClaimSupport, ...]:
         """The sentences of a response with their verdicts; of one that was scored last they are at hand."""
-        known = self.seen.get((item.document, item.response))
-        if known is None:
+        if (known := self.seen.get((item.document, item.response))) is None:
             (supports,) = self.entailment.supports([item])
             known = self._claims(item, supports)
         return known

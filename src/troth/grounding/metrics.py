@@ -202,8 +202,7 @@ def default_metrics() -> tuple[str, ...]:
 
 def make_graders(names: str | Iterable[str], models: Models) -> list[Grader]:
     """The graders of these metrics, each once, in their order."""
-    wanted = parse_names(names)
-    if not wanted:
+    if not (wanted := parse_names(names)):
         raise UserError("no metric is named", hint="for example u_f1,rouge_l")
     return [METRICS.load(name).compute(models) for name in wanted]
 

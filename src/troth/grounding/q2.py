@@ -133,8 +133,7 @@ class QuestionAnswering:
         return [float(_STORED.unpack(value)[0]) for value in stored]
 
     def _compute(self, pairs: Sequence[TextPair]) -> list[bytes]:
-        values = []
-        questions = self.questions(pairs)
+        values, questions = [], self.questions(pairs)
         fallback = [pair for pair, valid in zip(pairs, questions, strict=True) if not valid]
         entailments = iter(self.nli.probabilities(fallback)) if fallback else iter(())
         for valid in questions:
@@ -155,11 +154,8 @@ class QuestionAnswering:
         again = self.answerer.answers([(question, pairs[about[index][0]][1]) for index, question in tried])
         valid: dict[int, str] = {}
         for (index, question), answer in zip(tried, again, strict=True):
-            if (
-                index not in valid
-                and normalise_answer(answer)
-                and normalise_answer(answer) == normalise_answer(about[index][1])
-            ):
+            said = normalise_answer(answer)
+            if index not in valid and said and said == normalise_answer(about[index][1]):
                 valid[index] = question
         answers = self.answerer.answers([(question, pairs[about[index][0]][0]) for index, question in valid.items()])
         both = zip(valid.items(), answers, strict=True)
@@ -242,8 +238,7 @@ class HfAnswerer(Transformer):
         for batch in plan_batches([len(window.inside) for window in windows], ROOM):
             chosen = [windows[index] for index in batch]
             for window, (sure, begin, end) in zip(chosen, self._read(chosen), strict=True):
-                text = asked[window.owner][1]
-                best[window.owner] = max(best[window.owner], (sure, text[begin:end].strip()))
+                best[window.owner] = max(best[window.owner], (sure, asked[window.owner][1][begin:end].strip()))
         return [answer for _, answer in best]
 
     def _windows(self, owner: int, pair: TextPair) -> list[_Window]:
@@ -276,8 +271,7 @@ class HfAnswerer(Transformer):
             near = torch.ones(count, count, dtype=torch.bool).triu().tril(ANSWER_TOKENS - 1)
             pairs = pairs.masked_fill(~(inside[:, None] & inside[None, :] & near), -torch.inf)
             top = int(pairs.argmax())
-            sure = float(pairs.flatten()[top]) - float(starts[index, 0] + ends[index, 0])
-            if sure > 0:
+            if (sure := float(pairs.flatten()[top]) - float(starts[index, 0] + ends[index, 0])) > 0:
                 answers.append((sure, window.offsets[top // count][0], window.offsets[top % count][1]))
             else:
                 answers.append((0.0, 0, 0))

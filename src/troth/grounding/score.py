@@ -137,8 +137,7 @@ def ground(
     match_calibration(
         settings.calibration, settings.graders
     )  # a calibration that does not fit is an error before data is read
-    corpus = read_grounded(data if responses is None else responses, settings)
-    result = score_grounded(corpus, settings)
+    result = score_grounded(read_grounded(data if responses is None else responses, settings), settings)
     return result.save_if(out)
 
 
@@ -150,8 +149,7 @@ def read_grounded(
         raise UserError("no data is named", hint="for example responses.jsonl, or name=responses.jsonl")
     if isinstance(data, Mapping):
         return {name: ResponseSet(list(items), ()) for name, items in data.items()}
-    items = [item for item in data if isinstance(item, Grounded)]
-    if items:
+    if items := [item for item in data if isinstance(item, Grounded)]:
         return {"responses": ResponseSet(items, ())}
     return {name: settings.load([path]) for name, path in name_paths([item for item in data if is_path(item)], "file")}
 

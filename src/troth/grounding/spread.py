@@ -101,10 +101,7 @@ def _join(blocks: Sequence[Sequence[int]], parts: Sequence[Gradings]) -> Grading
 
 
 def _blocks(items: Sequence[Grounded]) -> list[list[int]]:
-    order = sorted(range(len(items)), key=lambda index: _size(items[index]))
+    # Responses to one document stay together; the order of the data changes nothing.
+    keys = [(len(item.document), item.document, len(item.response), item.response) for item in items]
+    order = sorted(range(len(items)), key=keys.__getitem__)
     return [order[start : start + BLOCK] for start in range(0, len(order), BLOCK)]
-
-
-def _size(item: Grounded) -> tuple[int, str, int, str]:
-    """Responses to one document stay together; the order of the data changes nothing."""
-    return len(item.document), item.document, len(item.response), item.response

@@ -36,13 +36,10 @@ def statistics(*data: Path, format: str | None = None) -> list[GroundedStatistic
 def grounded_statistics(name: str, items: Sequence[Grounded]) -> GroundedStatistics:
     """Counts of responses with their documents."""
     return GroundedStatistics(
-        name,
-        len(items),
-        len({item.document for item in items if item.document.strip()}),
-        _mean(_words(item.document) for item in items),
-        _mean(sum(map(_words, item.history)) for item in items),
+        name, len(items), len({item.document for item in items if item.document.strip()}),
+        _mean(_words(item.document) for item in items), _mean(sum(map(_words, item.history)) for item in items),
         _mean(_words(item.response) for item in items),
-    )
+    )  # fmt: skip
 
 
 def _words(text: str) -> int:

@@ -132,8 +132,7 @@ def _word(text: str, tokens: Sequence[Token]) -> Word:
 
 def least_supported(rows: Sequence[WordByWord], number: int) -> list[WordByWord]:
     """The responses with the lowest values, the lowest first; of equal ones the earlier."""
-    known = [row for row in rows if row.value is not None]
-    return sorted(known, key=lambda row: row.value or 0.0)[:number]
+    return sorted([row for row in rows if row.value is not None], key=lambda row: row.value or 0.0)[:number]
 
 
 def write(rows: Sequence[WordByWord], out: str) -> None:

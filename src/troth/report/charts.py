@@ -24,22 +24,20 @@ def check_path(path: str) -> None:
 
 def lines(rows: Rows, *, x: str, y: str, colour: str, path: str, title: str) -> None:
     """Curves with a point at each value: metrics over checkpoints, JGA over variants."""
-    _draw("lines", rows, (x, y, colour, ""), path, title)
+    _draw("lines", rows, x, y, colour, "", path, title)
 
 
 def scatter(rows: Rows, *, x: str, y: str, label: str, colour: str, path: str, title: str) -> None:
     """Points with their names beside them: sensitivity against accuracy, a point per service."""
-    _draw("scatter", rows, (x, y, colour, label), path, title)
+    _draw("scatter", rows, x, y, colour, label, path, title)
 
 
 def _draw(
-    kind: Literal["lines", "scatter"], rows: Rows, axes: tuple[str, str, str, str], path: str, title: str
+    kind: Literal["lines", "scatter"], rows: Rows, x: str, y: str, colour: str, label: str, path: str, title: str
 ) -> None:
-    """`axes`: the fields for x, y, colour and label."""
     from troth.report.page import figures
     from troth.report.page.model import Chart
 
-    x, y, colour, label = axes
     fields = list(dict.fromkeys(field for row in rows for field in row))
     cells = [[row.get(field) for field in fields] for row in rows]
     write(figures.draw(Chart(title, kind, title, fields, cells, x, y, colour, label=label)), path)

@@ -123,19 +123,15 @@ def compare(
 
 
 def _put_first(base: str, systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
-    """The same systems with the base first."""
     names = [system.name for system in systems]
     if base not in names:
-        raise UserError(
-            f"there is no system '{base}'", hint=suggest_name(base, names) or "systems: " + ", ".join(names)
-        )
+        hint = suggest_name(base, names) or "systems: " + ", ".join(names)
+        raise UserError(f"there is no system '{base}'", hint=hint)
     return sorted(systems, key=lambda system: system.name != base)
 
 
 def _restrict_to_common(systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
-    """The same systems on the dialogues that all of them have."""
-    shared = frozenset.intersection(*(frozenset(system.dialogues) for system in systems))
-    if not shared:
+    if not (shared := frozenset.intersection(*(frozenset(system.dialogues) for system in systems))):
         system = systems[0].source.result.clusters.removesuffix("s")
         raise UserError(f"no {system} is in all of these runs", hint="are they of the same split?")
     every = frozenset[str].union(*(frozenset(system.dialogues) for system in systems))

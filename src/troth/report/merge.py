@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -102,7 +103,7 @@ def merge(*runs: str | os.PathLike[str] | Result, **options: Any) -> Result:
     result = Result(
         first.task,
         list(_scores(shards, keys, Resampling(settings.resamples, settings.seed, first.cluster))),
-        _metrics(shards, keys),
+        [metric for metric in first.metrics if metric.name in {name for _, name in keys}],
         {system: _counts(shards, system) for system in first.systems},
         [*map(Note, _notes(shards, keys)), *dict.fromkeys(note for shard in shards for note in shard.result.notes)],
         [finding for shard in shards for finding in shard.result.findings],
@@ -145,8 +146,7 @@ def _check_rules(first: _Shard, one: _Shard) -> None:
         if score.identity != first.scores[key].identity:
             what = f"'{key[1]}' is scored as {score.identity}, and in {first.path} as {first.scores[key].identity}"
             raise UserError(what, file=one.path, hint="score all shards by the same rules")
-    lacking = next((key for key in first.scores if key not in one.scores), None)
-    if lacking is not None:
+    if (lacking := next((key for key in first.scores if key not in one.scores), None)) is not None:
         what = f"has no '{lacking[1]}', which {first.path} has"
         raise UserError(what, file=one.path, hint="score all shards with the same metrics")
     for system in first.result.systems:
@@ -195,8 +195,7 @@ def _rows(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]]) -> pl.DataF
     """Joins the rows of all shards, for the metrics that can be merged. The order of the shards does not matter."""
     import polars as pl
 
-    frames = [shard.rows for shard in shards if shard.rows.height]
-    if not frames:
+    if not (frames := [shard.rows for shard in shards if shard.rows.height]):
         return shards[0].rows
     rows = pl.concat(frames, how="diagonal")
     known = pl.DataFrame({"system": [key[0] for key in keys], "metric": [key[1] for key in keys]})
@@ -204,11 +203,6 @@ def _rows(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]]) -> pl.DataF
     order = ["dialogue", "turn", "id", "service"]
     joined = rows.join(known, on=["system", "metric"], how="inner")
     return joined.sort(["place", *order], maintain_order=True).drop("place")
-
-
-def _metrics(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]]) -> list[Metric]:
-    names = {metric for _, metric in keys}
-    return [metric for metric in shards[0].result.metrics if metric.name in names]
 
 
 def _counts(shards: Sequence[_Shard], system: str) -> dict[str, int]:
@@ -224,11 +218,9 @@ def _counts(shards: Sequence[_Shard], system: str) -> dict[str, int]:
 
 
 def _unscored(shards: Sequence[_Shard]) -> list[UnscoredCount]:
-    counts: dict[tuple[str, str, str], int] = {}
-    for shard in shards:
-        for count in shard.result.unscored:
-            key = (count.system, count.metric, count.reason)
-            counts[key] = counts.get(key, 0) + count.count
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for count in (count for shard in shards for count in shard.result.unscored):
+        counts[count.system, count.metric, count.reason] += count.count
     return [UnscoredCount(*key, count) for key, count in counts.items()]
 
 

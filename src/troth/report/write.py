@@ -13,7 +13,6 @@ from troth.report import charts
 from troth.report.page import build
 from troth.report.page import figures as drawing
 from troth.report.page.explorer import pack
-from troth.report.page.model import Page
 from troth.report.page.names import open_runs
 from troth.report.page.render import MARK, render
 from troth.report.page.trajectories import pack_trials
@@ -54,11 +53,14 @@ def report(
         dialogues, trials = pack(sources), pack_trials(sources)
         content = build(sources)
         file.write(render(content, dialogues.block(content.systems), trials.block(content.systems)).encode())
-    return WrittenReport(page, [] if figures is None else _draw(content, path_of(figures)))
+    if figures is None:
+        return WrittenReport(page, [])
+    with files.new_folder(path_of(figures)) as folder:
+        drawing.write(content, folder)
+    return WrittenReport(page, sorted(str(file) for file in Path(path_of(figures)).iterdir()))
 
 
 def _note_gold(sources: Sequence[Source]) -> None:
-    """Notes systems that were scored against different gold than the first system of their task."""
     first: dict[str, ScoredSystem] = {}
     for system in (system for source in sources for system in source.systems):
         base = first.setdefault(system.source.result.task, system)
@@ -72,9 +74,3 @@ def _foreign_content(path: Path) -> str | None:
         return "is a folder" if path.is_dir() else "is not a file"
     with path.open("rb") as file:
         return None if file.read(len(MARK)) == MARK.encode() else "exists and is not a page of troth"
-
-
-def _draw(page: Page, out: str) -> list[str]:
-    with files.new_folder(out) as folder:
-        drawing.write(page, folder)
-    return sorted(str(file) for file in Path(out).iterdir())

@@ -109,12 +109,12 @@ def make_plan(agent: str, tasks: str, settings: RunAgentSettings) -> RunPlan:
     tools = None if settings.tools is None else path_of(settings.tools)
     corpus = corpora.load([("tasks", tasks)], corpora.gold_files(settings.gold), tools, settings.format)
     trials = [msgspec.structs.replace(one, expected=corpus.gold(one)) for one in corpus.systems[0].trials]
-    replayable = [one for one in make_recordings(trials) if one.users][: settings.limit]
-    if not replayable:
+    if not (replayable := [one for one in make_recordings(trials) if one.users][: settings.limit]):
         raise UserError("no user says anything in it", file=tasks, hint="is it the right file?")
     own = {one.unit: _original(one.tools or corpus.tasks[one.unit].tools) for one in trials}
     original = None if tools is None else _original(corpus.tools)
-    names = _variant_names(settings.variants)
+    variants = parse_names(settings.variants)
+    names = variant_names(",".join(variants)) if variants else []
     if names and tools is None:
         raise UserError("rewordings of the tools need the tools", hint="name the file that they were made from")
     where = Folder(path_of(settings.from_)) if settings.from_ is not None else Folder(tools or ".").parent
@@ -129,11 +129,6 @@ def make_plan(agent: str, tasks: str, settings: RunAgentSettings) -> RunPlan:
         "temperature": str(settings.temperature), "steps": str(settings.steps), "seed": str(settings.seed),
     }  # fmt: skip
     return RunPlan(agent, replayable, own, sets, identity)
-
-
-def _variant_names(variants: str | Iterable[str] | None) -> list[str]:
-    names = parse_names(variants)
-    return variant_names(",".join(names)) if names else []
 
 
 def _original(tools: Sequence[Tool]) -> ToolWording:
@@ -161,8 +156,7 @@ def _wording(name: str, functions: Sequence[dict[str, Any]], names: Mapping[str,
     back = dict(names)
     sent = []
     for function in functions:
-        safe = SAFE.sub("_", function["name"])
-        if safe != function["name"]:
+        if (safe := SAFE.sub("_", function["name"])) != function["name"]:
             back[safe] = back.pop(function["name"], FunctionNames(function["name"]))
         sent.append({**function, "name": safe})
     return ToolWording(name, openai_tools(sent), back)

@@ -9,7 +9,7 @@ trajectories under the original names, `missing.json` with what could not be fin
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path as Folder
 from queue import SimpleQueue
@@ -23,7 +23,7 @@ from troth.agents.live.endpoint import Assistant, Chat, Reply, UnansweredError, 
 from troth.agents.live.journal import Budget, Journal
 from troth.agents.live.plan import RunAgentSettings, RunPlan, WordingSet, make_plan
 from troth.agents.live.replay import Recording, Replayed, ToolWording, replay
-from troth.agents.live.summary import CallOutcome, LiveSet, ReplayKey
+from troth.agents.live.summary import LiveSet, ReplayKey
 from troth.core.decode import reading
 from troth.core.errors import UserError
 from troth.core.names import Path, format_count, path_of
@@ -154,8 +154,7 @@ def _open(folder: Folder, identity: dict[str, str]) -> None:
     text = claim_folder(folder, PLAN, encode_indented(identity), "a run of an assistant")
     with reading(folder / PLAN, hint="choose another folder"):
         before = msgspec.json.decode(text, type=dict[str, str])
-    other = [name for name, value in identity.items() if before.get(name) != value]
-    if other:
+    if other := [name for name, value in identity.items() if before.get(name) != value]:
         what = f"holds a run with another {' and '.join(other)}"
         raise UserError(what, file=str(folder), hint="choose another folder")
 
@@ -197,7 +196,13 @@ def _result(
     ]
     names = [one.name for one in plan.sets]
     recipe = (summary.RULE, {"trials": settings.trials, "steps": settings.steps})
-    sets = {name: _set(name, seen, replays) for name in names}
+    sets = {
+        name: LiveSet(
+            [outcome for outcome in seen if outcome.key.set == name],
+            {key: replayed for key, replayed in replays.items() if key.set == name},
+        )
+        for name in names
+    }
     tasks = [one.task for one in plan.recordings]
     counts = {name: _counts(name, replays) for name in names}
     return build_result(
@@ -209,11 +214,6 @@ def _result(
         findings=summary.findings(seen, plan.wordings, plan.users, seed=settings.seed),
         arguments={"agent": plan.agent} | record_arguments(settings),
     )
-
-
-def _set(name: str, seen: Sequence[CallOutcome], replays: Mapping[ReplayKey, Replayed | str]) -> LiveSet:
-    replays_of_set = {key: outcome for key, outcome in replays.items() if key.set == name}
-    return LiveSet([outcome for outcome in seen if outcome.key.set == name], replays_of_set)
 
 
 def _counts(name: str, replays: Mapping[ReplayKey, Replayed | str]) -> dict[str, int]:
@@ -239,8 +239,7 @@ def _notes(
     for item in counts.values():
         total.update(item)
     notes = [f"{journal.asked} answers were asked for, {budget.tokens} tokens; others were known from before"]
-    reasons = Counter(item for item in replays.values() if isinstance(item, str))
-    if reasons:
+    if reasons := Counter(item for item in replays.values() if isinstance(item, str)):
         why = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
         lacking = f"{total['missing']} of {total['conversations']} conversations are missing"
         notes.append(f"{lacking} ({why}): resume with the same command")

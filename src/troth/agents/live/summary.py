@@ -102,24 +102,6 @@ class LiveSet(NamedTuple):
         return Parts.of(map(fraction, self.replays.values()), keys)
 
 
-def _calls(live_set: LiveSet) -> Parts:
-    return live_set.of_calls(lambda call: (float(call.right), 1.0))
-
-
-def _tools(live_set: LiveSet) -> Parts:
-    return live_set.of_calls(lambda call: (float(call.called), 1.0))
-
-
-def _arguments(live_set: LiveSet) -> Parts:
-    return live_set.of_calls(
-        lambda call: (float(sum(why is None for why in call.arguments.values())), float(len(call.arguments)))
-    )
-
-
-def _finished(live_set: LiveSet) -> Parts:
-    return live_set.of_replays(lambda replayed: (float(isinstance(replayed, Replayed)), 1.0))
-
-
 def _unrecorded(live_set: LiveSet) -> Parts:
     def fraction(replayed: Replayed | str) -> tuple[float, float]:
         if isinstance(replayed, str):
@@ -131,15 +113,17 @@ def _unrecorded(live_set: LiveSet) -> Parts:
 
 CALL_RECALL = metric("call_recall").derive(
     "call_recall", of="", about="share of expected calls that were made with right arguments", headline=True,
-    compute=_calls,
+    compute=lambda live_set: live_set.of_calls(lambda call: (float(call.right), 1.0)),
 )  # fmt: skip
 TOOL_RECALL = Metric(
     "tool_recall", "Expected tools called", "share of expected calls whose tool was called", unit="call",
-    headline=True, compute=_tools,
+    headline=True, compute=lambda live_set: live_set.of_calls(lambda call: (float(call.called), 1.0)),
 )  # fmt: skip
 ARGUMENT_RECALL = Metric(
     "argument_recall", "Expected arguments right", "share of arguments that are right where their tool was called",
-    unit="argument", headline=True, compute=_arguments,
+    unit="argument", headline=True, compute=lambda live_set: live_set.of_calls(
+        lambda call: (float(sum(why is None for why in call.arguments.values())), float(len(call.arguments)))
+    ),
 )  # fmt: skip
 METRICS: Registry[Metric] = Registry(
     "metric of live runs",
@@ -147,11 +131,10 @@ METRICS: Registry[Metric] = Registry(
     {
         one.name: one
         for one in (
-            CALL_RECALL,
-            TOOL_RECALL,
-            ARGUMENT_RECALL,
+            CALL_RECALL, TOOL_RECALL, ARGUMENT_RECALL,
             Metric("finished", "Conversations finished", "share of conversations that were replayed to their end",
-                   unit="conversation", compute=_finished),
+                   unit="conversation",
+                   compute=lambda live_set: live_set.of_replays(lambda item: (float(isinstance(item, Replayed)), 1.0))),
             Metric("unrecorded", "Calls without a recorded result",
                    "share of calls that the recording has no result for", better="lower", unit="call",
                    compute=_unrecorded),
@@ -170,12 +153,8 @@ def cells(live_set: LiveSet, recipe: Any) -> Iterator[Cell]:
         for member in metrics:
             yield Cell(member, member.compute(calls_of_tool), recipe, Group("tool", tool))
         for argument in sorted({name for call in calls_of_tool.outcomes for name in call.arguments}):
-            yield Cell(
-                ARGUMENT_RECALL,
-                _arguments(_select_argument(calls_of_tool, argument)),
-                recipe,
-                f"argument:{tool}.{argument}",
-            )
+            parts = ARGUMENT_RECALL.compute(_select_argument(calls_of_tool, argument))
+            yield Cell(ARGUMENT_RECALL, parts, recipe, f"argument:{tool}.{argument}")
 
 
 def _select_argument(live_set: LiveSet, argument: str) -> LiveSet:

@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
 
 from troth.agents.live.run import TASK as LIVE
 from troth.agents.score import TASK, AgentFinding
-from troth.core.metric import PERCENT, Metric
+from troth.core.metric import PERCENT, Better
 from troth.core.score import Score
-from troth.report.page import rewording, words
-from troth.report.page.cards import (
-    CardQuestion,
-    Contribution,
-    GridHead,
-    Line,
-    card,
-    contribution,
-    examples_per_system,
-    grid,
-    metrics_grid,
-    systems_of,
-)
+from troth.report.page import cards, rewording, words
 from troth.report.page.contests import Contest, mark_contests, summary_lines
 from troth.report.page.model import MANY, Block, Cell, Chart, Example, Examples, Heading, Piece, Section, Text
 from troth.report.sources import ScoredSystem, Source
 from troth.report.trials import EXTRA, MISSING, WRONG, TrialFacts
 
-SOLVED = CardQuestion("Does it do the task, every time?", "agents", "mean over tasks of the share of trials solved")
-HONEST = CardQuestion("Does it say only what it did?", "agents")
+SOLVED = cards.CardQuestion(
+    "Does it do the task, every time?", "agents", "mean over tasks of the share of trials solved"
+)
+HONEST = cards.CardQuestion("Does it say only what it did?", "agents")
 MAIN = ("pass^1", "calls_right")  # the first that is known answers the first question
 CLAIMS, PROVENANCE, WAVERING = "claims_without_calls", "provenance", "wavering_tasks"
 GROUPS = {"all": "all"}
@@ -43,28 +33,24 @@ SHOWN = 40  # findings of each kind
 WORST = 15  # tools in a chart
 
 
-def contribute(sources: Sequence[Source]) -> Contribution:
-    systems, live = systems_of(sources, TASK.name), systems_of(sources, LIVE.name)
+def contribute(sources: Sequence[Source]) -> cards.Contribution:
+    systems, live = cards.systems_of(sources, TASK.name), cards.systems_of(sources, LIVE.name)
     if not systems and not live:
-        return Contribution()
+        return cards.Contribution()
     main = next((name for name in MAIN if any(system.known(name) for system in systems)), "")
     scored, worded = Contest.of(systems, [main, CLAIMS]), Contest.of(live, rewording.HEADLINE)
     marked = mark_contests(scored, worded)
     blocks: list[Block] = [*_blocks(scored)] if systems else []
     if live:
         blocks += [*([Heading("Under other words")] if systems else []), *rewording.blocks(worded, 1)]
-    cards = [
-        card(_question(main), scored, lambda _: main, _sentence, _facts),
-        card(HONEST, scored, lambda _: CLAIMS, _claims_sentence, _claims_facts),
+    answers = [
+        cards.card(SOLVED if main == MAIN[0] else SOLVED._replace(about=""), scored, lambda _: main, _sentence, _facts),
+        cards.card(HONEST, scored, lambda _: CLAIMS, _claims_sentence, _claims_facts),
         rewording.make_card(worded),
     ]
     lines = summary_lines(scored, marked[0].marks, scored.headline) + rewording.summary_lines(worded)
     section = Section("agents", "Assistants", LEAD, blocks, marked)
-    return contribution([*scored.systems, *worded.systems], cards, section, lines)
-
-
-def _question(main: str) -> CardQuestion:
-    return SOLVED if main == MAIN[0] else SOLVED._replace(about="")
+    return cards.contribution([*scored.systems, *worded.systems], answers, section, lines)
 
 
 # -- cards -------------------------------------------------------------------------------------------------------------
@@ -88,48 +74,37 @@ def _hats(system: ScoredSystem) -> dict[int, Score]:
 
 def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
     tasks = _by_task(system)
-    wavering = sum(0 < sum(solved) < len(solved) for solved in tasks.values())
-    if wavering:
+    if wavering := sum(0 < sum(solved) < len(solved) for solved in tasks.values()):
         yield f"{wavering} of {words.count(len(tasks), 'task')} waver: some trials solve them, others do not."
     trials = _trials(system)
-    turns = [trial.wrong_turn for trial in trials if trial.wrong_turn is not None]
-    if turns:
+    if turns := [trial.wrong_turn for trial in trials if trial.wrong_turn is not None]:
         yield f"The first mistake is made in user turn {median(turns):.0f} (median, from 0)."
-    faults = _faults(trials)
-    if faults:
+    if faults := _faults(trials):
         tool = max(faults, key=lambda name: (faults[name].total(), name))
         how = max(faults[tool], key=lambda kind: faults[tool][kind])
         yield f"Most wrong calls: {tool}, mostly {how}."
-    missing = system.counts.get("missing_tasks", 0)
-    if missing:
+    if missing := system.counts.get("missing_tasks", 0):
         verbs = "has no trial and counts" if missing == 1 else "have no trial and count"
         yield f"{words.count(missing, 'task')} of gold {verbs} as failed."
-    yield from (
-        f"{s.value:,.0f} {words.title_in_sentence(_metric(system, s).title)}." for s in _costs(system)[:1] if s.value
-    )
+    for cost in _costs(system)[:1]:
+        if cost.value:
+            yield f"{cost.value:,.0f} {words.title_in_sentence(system.metric(cost.metric).title)}."
 
 
 def _claims_sentence(system: ScoredSystem, score: Score) -> str:
-    wrong = sum(found.kind == "claim" for found in _findings(system))
-    if not wrong:
+    if not (wrong := sum(found.kind == "claim" for found in _findings(system))):
         return "Every claim of a completed action has a matching call."
     share = words.percent(score.value, 0)
     return f"No call stands behind {share}% of its claims of completed actions ({wrong} claims)."
 
 
 def _claims_facts(system: ScoredSystem, _: Score) -> Iterator[str]:
-    value = system.value(PROVENANCE)
-    if value is not None and value < 1:
+    if (value := system.value(PROVENANCE)) is not None and value < 1:
         yield f"{words.percent(1 - value)}% of the arguments of its writing calls have no source."
     for name in ("unsupported_numbers", "unsupported_times", "unsupported_names"):
-        share = system.value(name)
-        if share:
+        if share := system.value(name):
             what = words.title_in_sentence(system.metric(name).title).split()[-1]
             yield f"{words.percent(share)}% of the {what} in its answers have no source in the conversation."
-
-
-def _metric(system: ScoredSystem, score: Score) -> Metric:
-    return system.metric(score.metric)
 
 
 def _costs(system: ScoredSystem) -> list[Score]:
@@ -179,15 +154,15 @@ def _blocks(contest: Contest) -> list[Block]:
         Heading("Solved, and solved again"), _hats_chart(systems), _solved_chart(systems),
         *_examples(systems, "wavers", "Tasks that waver", "A click shows two trials side by side."),
         Heading("Calls against gold"),
-        _shares("calls", "Calls and arguments that are right", systems, _is_right),
-        _shares("amiss", "Calls that should not have been made", systems, _is_amiss),
+        _shares("calls", "Calls and arguments that are right", systems, ("call", "argument"), "higher"),
+        _shares("amiss", "Calls that should not have been made", systems, ("call",), "lower"),
         _tools_chart(systems), _turns_chart(systems), _by_tool(systems),
         Heading("What it says, and where values come from"),
-        _shares("support", "Said without support", systems, _is_said),
+        _shares("support", "Said without support", systems, ("trial",), "lower"),
         *_examples(systems, "claim", "Claims without a call", "A click shows the message."),
         *_examples(systems, "value", "Arguments without a source", "A click shows the call."),
         *_cost(contest),
-        Heading("Everything"), metrics_grid("agents", contest, GROUPS, NOTE),
+        Heading("Everything"), cards.metrics_grid("agents", contest, GROUPS, NOTE),
         *([Text(f"{words.join_words(lacking)}: the run holds no trajectories. Run it again.")] if lacking else []),
     ]  # fmt: skip
 
@@ -217,31 +192,17 @@ def _solved_chart(systems: Sequence[ScoredSystem]) -> Chart:
         counts = Counter(round(sum(solved)) for solved in tasks.values() if len(solved) == most)
         whole = sum(counts.values())
         rows += ([system.name, f"{k} of {most}", counts[k] / whole, counts[k]] for k in range(most + 1) if whole)
-    several = len(systems) > 1
     return Chart(
         "solved", "columns", "Trials solved, by task", ["system", "solved", "share", "tasks"], rows, "solved", "share",
         "system", x_title="trials of the task that are solved", y_title="share of tasks", percent=True, zero=True,
-        note="Tasks between the ends waver.", panel="system" if several else "", wide=len(systems) > 2,
+        note="Tasks between the ends waver.", panel="system" if len(systems) > 1 else "", wide=len(systems) > 2,
     )  # fmt: skip
 
 
-def _is_right(metric: Metric) -> bool:
-    return metric.unit in ("call", "argument") and metric.better == "higher"
-
-
-def _is_amiss(metric: Metric) -> bool:
-    return metric.unit == "call" and metric.better == "lower"
-
-
-def _is_said(metric: Metric) -> bool:
-    return metric.unit == "trial" and metric.better == "lower"
-
-
-def _shares(id: str, title: str, systems: Sequence[ScoredSystem], wanted: Callable[[Metric], bool]) -> Chart:
-    """Shares of the metrics that are wanted, a row each; of many systems, a small chart each."""
-    metrics = {
-        m.name: m for system in systems for m in system.source.result.metrics if m.scale in PERCENT and wanted(m)
-    }
+def _shares(id: str, title: str, systems: Sequence[ScoredSystem], units: Sequence[str], better: Better) -> Chart:
+    """Shares by metric, for the metrics over these units; of many systems, a small chart each."""
+    declared = [metric for system in systems for metric in system.source.result.metrics if metric.scale in PERCENT]
+    metrics = {metric.name: metric for metric in declared if metric.unit in units and metric.better == better}
     rows: list[list[Cell]] = [
         [system.name, metric.title, score.value, score.low, score.high, score.n]
         for metric in metrics.values()
@@ -280,25 +241,22 @@ def _tools_chart(systems: Sequence[ScoredSystem]) -> Chart:
 
 
 def _turns_chart(systems: Sequence[ScoredSystem]) -> Chart:
-    """The user turn in which trials first go wrong."""
-    rows: list[list[Cell]] = []
     turns = {
         system.name: Counter(t.wrong_turn for t in _trials(system) if t.wrong_turn is not None) for system in systems
     }
     last = max((turn for counts in turns.values() for turn in counts), default=-1)
-    for name, counts in turns.items():
-        rows += ([name, str(turn), counts[turn]] for turn in range(last + 1) if counts)
-    several = len(systems) > 1
+    rows: list[list[Cell]] = [
+        [name, str(turn), counts[turn]] for name, counts in turns.items() if counts for turn in range(last + 1)
+    ]
     return Chart(
         "first-mistakes", "columns", "When it first goes wrong", ["system", "turn", "trials"], rows, "turn", "trials",
         "system", x_title="user turn, from 0", y_title="trials", zero=True,
         note="The first user turn after which the calls are not gold's. A call that is missing counts at the end.",
-        panel="system" if several else "", wide=len(systems) > 2,
+        panel="system" if len(systems) > 1 else "", wide=len(systems) > 2,
     )  # fmt: skip
 
 
 def _by_tool(systems: Sequence[ScoredSystem]) -> Chart:
-    """F1 of calls by tool, where the run has groups by tool."""
     rows: list[list[Cell]] = [
         [system.name, tool, n.value, n.low, n.high, n.n]
         for system in systems
@@ -313,19 +271,18 @@ def _by_tool(systems: Sequence[ScoredSystem]) -> Chart:
 
 
 def _cost(contest: Contest) -> list[Block]:
-    names = dict.fromkeys(score.metric for system in contest.systems for score in _costs(system))
-    if not names:
+    if not (names := dict.fromkeys(score.metric for system in contest.systems for score in _costs(system))):
         return []
     lines = [
-        Line([m.title], [(system, name, "all") for system in contest.systems], m.about)
+        cards.Line([m.title], [(system, name, "all") for system in contest.systems], m.about)
         for name in names
         if (m := contest.systems[0].metric(name))
     ]
-    head = GridHead(
+    head = cards.GridHead(
         "cost", "Cost of a solved trial", ["metric", *(s.name for s in contest.systems)],
         "What all trials together cost, over how many of them are solved: failures are paid for, too.",
     )  # fmt: skip
-    return [Heading("What it costs"), grid(head, lines, contest)]
+    return [Heading("What it costs"), cards.grid(head, lines, contest)]
 
 
 # -- findings one by one -----------------------------------------------------------------------------------------------
@@ -338,7 +295,9 @@ def _examples(systems: Sequence[ScoredSystem], kind: str, title: str, note: str)
         mine = [finding for finding in _findings(system) if finding.kind == kind]
         total += len(mine)
         group = system.name if len(systems) > 1 else ""
-        items += (EXAMPLES[kind](system, finding, group) for finding in mine[: examples_per_system(SHOWN, systems)])
+        items += (
+            EXAMPLES[kind](system, finding, group) for finding in mine[: cards.examples_per_system(SHOWN, systems)]
+        )
     return [Examples(title, items, note, total)] if items else []
 
 
@@ -359,30 +318,20 @@ def _value(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
 
 def _wavers(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
     whole = len(finding.solved) + len(finding.failed)
-    sides = [f"trials {_numbers(finding.solved)} solved", f"{_numbers(finding.failed)} failed"]
-    part = (
-        "they change the same things"
-        if finding.parts_at is None
-        else f"they differ from user turn {finding.parts_at} on"
-    )
+    solved, failed = (words.join_words([*map(str, trials)]) for trials in (finding.solved, finding.failed))
+    turn = finding.parts_at
+    part = "they change the same things" if turn is None else f"they differ from user turn {turn} on"
     return Example(
-        group or f"{len(finding.solved)} of {whole} solved", f"task {finding.task}", [Piece(", ".join(sides))],
+        group or f"{len(finding.solved)} of {whole} solved", f"task {finding.task}",
+        [Piece(f"trials {solved} solved, {failed} failed")],
         [*([f"{len(finding.solved)} of {whole} solved"] if group else []), part], finding.task, "parting",
         system=system.name, group=group, trial=str(finding.failed[0]) if finding.failed else "",
         beside=str(finding.solved[0]),
     )  # fmt: skip
 
 
-EXAMPLES: dict[str, Callable[[ScoredSystem, AgentFinding, str], Example]] = {
-    "claim": _claim,
-    "value": _value,
-    "wavers": _wavers,
-}
+EXAMPLES = {"claim": _claim, "value": _value, "wavers": _wavers}
 
 
 def _place(finding: AgentFinding) -> str:
     return f"task {finding.task}, trial {finding.trial}, turn {finding.turn}"
-
-
-def _numbers(trials: Sequence[int]) -> str:
-    return words.join_words([str(trial) for trial in trials])

@@ -50,8 +50,7 @@ def _facts(system: ScoredSystem, shown: Score) -> Iterator[str]:
         value = system.value(metric.name)
         if metric.name != shown.metric and value is not None:
             yield f"Under {metric.variant}, {words.percent(value, 0)}% is right both ways."
-    flips = _count_flips(system)
-    if flips:
+    if flips := _count_flips(system):
         before, after = words.count(flips["before"], "unit"), f"{flips['after']:,}"
         yield f"{before} right only before, {after} right only after a change."
     names = ["nohf", *(metric.name for metric in system.derived("nohf"))]

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 import msgspec
 
@@ -140,16 +141,12 @@ def mark_contests(*contests: Contest) -> list[model.ContestMarks]:
                 ]
     return [
         model.ContestMarks(
-            [s.name for s in contest.systems],
-            contest.metrics,
-            [_title_in_sentence(contest, metric) for metric in contest.metrics],
-            contest.base,
-            tests,
-            contest_marks,
+            [s.name for s in contest.systems], contest.metrics,
+            [_title_in_sentence(contest, metric) for metric in contest.metrics], contest.base, tests, contest_marks,
             _ranges(contest),
         )
         for contest, contest_marks in zip(contests, marks, strict=True)
-    ]
+    ]  # fmt: skip
 
 
 def _letter(contest: Contest, base: str, name: str, metric: str, p: float | None) -> str:
@@ -164,8 +161,7 @@ def _letter(contest: Contest, base: str, name: str, metric: str, p: float | None
 def _ranges(contest: Contest) -> dict[str, list[tuple[float | None, float | None]]]:
     """For the main metrics, the interval of each pair's difference: second system minus first."""
     names = [system.name for system in contest.systems]
-    pairs = [(a, b) for index, a in enumerate(names) for b in names[index + 1 :]]
-    return {metric: [contest.range(a, b, metric) for a, b in pairs] for metric in contest.headline}
+    return {metric: [contest.range(*pair, metric) for pair in combinations(names, 2)] for metric in contest.headline}
 
 
 # -- in words ----------------------------------------------------------------------------------------------------------
@@ -176,11 +172,8 @@ def summary_lines(contest: Contest, marks: Mapping[str, Sequence[str]], metrics:
     spoken = [metric for metric in metrics if metric in contest.metrics]
     if len(contest.systems) < 2:
         return []
-    lines = (
-        [_pair(contest, marks, spoken)]
-        if len(contest.systems) == 2
-        else [_leader(contest, metric) for metric in spoken]
-    )
+    is_pair = len(contest.systems) == 2
+    lines = [_pair(contest, marks, spoken)] if is_pair else [_leader(contest, metric) for metric in spoken]
     return [line for line in lines if line] + uncompared_notes(contest, metrics)
 
 
@@ -211,7 +204,9 @@ def _leader(contest: Contest, metric: str) -> str:
     known = [s for s in contest.systems if s.known(metric)]
     best = min(known, key=lambda s: _rank(s.known(metric)))
     near = [s.name for s in known if s is not best and Marked(s.name, metric, ALL) in contest.best]
-    start = f"Best in {_title_in_sentence(contest, metric)}: {best.name} ({_value(best, metric)})"
+    scale = best.metric(metric).scale
+    value = words.number(best.value(metric), scale) + ("%" if scale in PERCENT else "")
+    start = f"Best in {_title_in_sentence(contest, metric)}: {best.name} ({value})"
     if Marked(best.name, metric, ALL) not in contest.best:
         return f"{start}, by recipes that differ."
     if not near:
@@ -220,17 +215,11 @@ def _leader(contest: Contest, metric: str) -> str:
     return f"{start}; no difference from it shown for {words.join_words(shown)}."
 
 
-def _value(system: ScoredSystem, metric: str) -> str:
-    scale = system.metric(metric).scale
-    return words.number(system.value(metric), scale) + ("%" if scale in PERCENT else "")
-
-
 def _size(contest: Contest, other: str, metric: str) -> str:
     """Points of a share; any other number as tables have it."""
     scale = contest.systems[0].metric(metric).scale
-    return words.number(abs(contest.difference(contest.base, other, metric)), scale) + (
-        " points" if scale in PERCENT else ""
-    )
+    size = words.number(abs(contest.difference(contest.base, other, metric)), scale)
+    return f"{size} points" if scale in PERCENT else size
 
 
 def _range(contest: Contest, base: str, other: str, metric: str) -> str:

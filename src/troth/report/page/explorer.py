@@ -110,8 +110,7 @@ class Pack:
 
     def _add_dialogue(self, view: DialogueView, run: str) -> _Dialogue:
         """Adds a view to its dialogue, and returns the dialogue."""
-        one = self._dialogues.get((view.set, view.id))
-        if one is not None and not one.agrees(view):
+        if (one := self._dialogues.get((view.set, view.id))) is not None and not one.agrees(view):
             name = f"{run} {view.set}".strip()
             one, view = self._dialogues.get((name, view.id)), msgspec.structs.replace(view, set=name)
         if one is None:
@@ -122,7 +121,7 @@ class Pack:
             )
             known[1] = known[1] or said.text
             if said.number is not None and said.state is not None and said.number not in one.golds:
-                one.golds[said.number], known[4] = said.state, self._state(said.state)
+                one.golds[said.number], known[4] = said.state, self._beyond(said.state, {})
         one.services.update(dict.fromkeys(view.services))
         return one
 
@@ -131,9 +130,6 @@ class Pack:
 
     def _entry(self, service: str, slot: str, values: Values) -> int:
         return self._entries.setdefault((service, slot, *values), len(self._entries))
-
-    def _state(self, states: States) -> list[int]:
-        return [self._entry(service, slot, v) for service, slots in states.items() for slot, v in slots.items()]
 
     def _beyond(self, states: States, others: States) -> list[int]:
         """The entries of one state that another lacks."""
@@ -225,8 +221,7 @@ def pack(sources: Sequence[Source]) -> Pack:
 
 
 def _add_track(dialogue: _Dialogue, name: str, track: _Track, run: str) -> None:
-    known = dialogue.tracks.get(name)
-    if known is None:
+    if (known := dialogue.tracks.get(name)) is None:
         dialogue.tracks[name] = track
     elif known.differs(track):
         dialogue.tracks[f"{name} ({run})"] = track

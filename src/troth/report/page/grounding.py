@@ -10,16 +10,7 @@ from troth import stats
 from troth.core.score import Score
 from troth.grounding.claims import SUPPORTED, format_claim
 from troth.grounding.score import TASK
-from troth.report.page import words
-from troth.report.page.cards import (
-    CardQuestion,
-    Contribution,
-    card,
-    contribution,
-    examples_per_system,
-    metrics_grid,
-    systems_of,
-)
+from troth.report.page import cards, words
 from troth.report.page.contests import Contest, mark_contests, summary_lines
 from troth.report.page.model import Block, Cell, Chart, Example, Examples, Heading, Piece, Section, Text
 from troth.report.sources import ScoredSystem, Source
@@ -52,10 +43,9 @@ COMMON = frozenset(
 )
 
 
-def contribute(sources: Sequence[Source]) -> Contribution:
-    systems = systems_of(sources, TASK.name)
-    if not systems:
-        return Contribution()
+def contribute(sources: Sequence[Source]) -> cards.Contribution:
+    if not (systems := cards.systems_of(sources, TASK.name)):
+        return cards.Contribution()
     names = headline(systems[0])
     contest = Contest.of(systems, names)
     marked = mark_contests(contest)
@@ -63,9 +53,11 @@ def contribute(sources: Sequence[Source]) -> Contribution:
     if names:
         judged = systems[0].metric(names[0]).of == "faithful"
         about = "share of responses above a threshold learned from labelled ones" if judged else "mean over responses"
-        answer = card(CardQuestion(QUESTION, "grounding", about), contest, lambda _: names[0], _sentence, _facts)
+        answer = cards.card(
+            cards.CardQuestion(QUESTION, "grounding", about), contest, lambda _: names[0], _sentence, _facts
+        )
     section = Section("grounding", "Grounding", LEAD, _blocks(contest, names), marked)
-    return contribution(contest.systems, [answer], section, summary_lines(contest, marked[0].marks, names))
+    return cards.contribution(contest.systems, [answer], section, summary_lines(contest, marked[0].marks, names))
 
 
 def headline(system: ScoredSystem) -> list[str]:
@@ -97,8 +89,7 @@ def _facts(system: ScoredSystem, score: Score) -> Iterator[str]:
     if labelled:
         values, labels = zip(*labelled, strict=True)
         yield f"People found {words.percent(sum(labels) / len(labels), 0)}% of them supported."
-        area = stats.auroc(values, labels)
-        if area is not None:
+        if (area := stats.auroc(values, labels)) is not None:
             yield f"{system.metric(metric).title} tells those apart with AUROC {area:.2f}; 0.5 would be chance."
     lost = sum(u.count for u in system.source.result.unscored if (u.system, u.metric) == (system.system, metric))
     if lost:
@@ -117,7 +108,7 @@ def _blocks(contest: Contest, names: Sequence[str]) -> list[Block]:
     systems = contest.systems
     metrics = list(dict.fromkeys(base_metric(system, metric) for system in systems for metric, _ in system.scores))
     blocks: list[Block] = [
-        metrics_grid("ground", contest, GROUPS, NOTE),
+        cards.metrics_grid("ground", contest, GROUPS, NOTE),
         Heading("Scores and what people say"),
         *(_distribution(systems, metric) for metric in metrics),
         _reliability(systems, metrics),
@@ -227,7 +218,7 @@ def _examples(systems: Sequence[ScoredSystem], metric: str) -> list[Block]:
             lowest = views[: math.ceil(len(views) * LOWEST)]
         deceived = [view for view in reversed(views) if view.label == 0 and view.faithful.get(metric, False)]
         total += len(lowest) + len(deceived)
-        title, most = system.metric(metric).title, examples_per_system(SHOWN, systems)
+        title, most = system.metric(metric).title, cards.examples_per_system(SHOWN, systems)
         for views, group in ((lowest, "least faithful"), (deceived, "scored high, not supported")):
             chosen = group if len(systems) == 1 else f"{system.name}, {group}"
             shown += (_example(view, metric, title, chosen) for view in views[:most])

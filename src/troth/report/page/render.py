@@ -30,23 +30,17 @@ def render(page: Page, dialogues: str, trajectories: str = "") -> str:
     """The whole page as text: what it shows, and the runs' dialogues and trajectories as their packs give them."""
     style = "\n".join(part(name) for name in STYLES)
     script = '"use strict";\n(() => {\n' + "\n".join(part(name) for name in SCRIPTS) + "\n})();\n"
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src {_hash(script)}",
-            f"style-src {_hash(style)}",
-            "base-uri 'none'",
-            "form-action 'none'",
-            "require-trusted-types-for 'script'",
-            "trusted-types 'none'",
-        )
+    policy = (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; "
+        "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
+    cards = [f"{card.question} {entry.system}: {entry.sentence}" for card in page.cards for entry in card.entries]
     values = {
         "policy": html.escape(policy),
         "title": html.escape(f"{page.title} – troth"),
         "version": html.escape(page.version),
         "style": style,
-        "plain": _plain(page),
+        "plain": "<ul>" + "".join(f"<li>{html.escape(text)}</li>" for text in cards) + "</ul>",  # without a script
         "page": msgspec.json.encode(page).decode().replace("<", "\\u003c"),  # no text can end the block it stands in
         "dialogues": dialogues,
         "trajectories": trajectories,
@@ -63,13 +57,3 @@ def part(name: str) -> str:
 
 def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _plain(page: Page) -> str:
-    """The cards for readers without a script."""
-    lines = [
-        f"<li>{html.escape(f'{card.question} {entry.system}: {entry.sentence}')}</li>"
-        for card in page.cards
-        for entry in card.entries
-    ]
-    return "<ul>" + "".join(lines) + "</ul>"

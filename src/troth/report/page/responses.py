@@ -6,17 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from troth.core.score import Estimate, Score
-from troth.report.page import words
-from troth.report.page.cards import (
-    CardQuestion,
-    Contribution,
-    card,
-    contribution,
-    examples_per_system,
-    metrics_grid,
-    systems_of,
-)
+from troth.core.score import Score
+from troth.report.page import cards, words
 from troth.report.page.contests import Contest, mark_contests, summary_lines
 from troth.report.page.model import MANY, Block, Cell, Chart, Example, Examples, Heading, Piece, Section, Text
 from troth.report.sources import SHOWN, ScoredSystem, Source, estimate_groups
@@ -27,7 +18,7 @@ from troth.storage.explorer import ActView
 if TYPE_CHECKING:
     import polars as pl
 
-QUESTION = CardQuestion("Does it say what it was told to say?", "responses")
+QUESTION = cards.CardQuestion("Does it say what it was told to say?", "responses")
 HEADLINE = ("sgsacc", "ser")
 GROUPED = {"sgsacc": "sgsacc", "ser": "ser_applicable"}  # the metric whose groups by act have the same figure
 LOST = ("dropped", "contradicted")
@@ -38,15 +29,15 @@ LEAD = (
 )
 
 
-def contribute(sources: Sequence[Source]) -> Contribution:
-    contest = Contest.of(systems_of(sources, TASK.name), HEADLINE)
+def contribute(sources: Sequence[Source]) -> cards.Contribution:
+    contest = Contest.of(cards.systems_of(sources, TASK.name), HEADLINE)
     if not contest.systems:
-        return Contribution()
+        return cards.Contribution()
     marked = mark_contests(contest)
     main = (*contest.headline, HEADLINE[0])[0]
-    answer = card(QUESTION, contest, lambda _: main, _sentence, _facts)
+    answer = cards.card(QUESTION, contest, lambda _: main, _sentence, _facts)
     section = Section("responses", "Responses", LEAD, _blocks(contest), marked)
-    return contribution(contest.systems, [answer], section, summary_lines(contest, marked[0].marks, HEADLINE))
+    return cards.contribution(contest.systems, [answer], section, summary_lines(contest, marked[0].marks, HEADLINE))
 
 
 # -- card --------------------------------------------------------------------------------------------------------------
@@ -63,11 +54,9 @@ def _sentence(system: ScoredSystem, score: Score) -> str:
 
 
 def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
-    failed = Counter(act.act for _, act in system.tally.acts if fate(act) in LOST)
-    for act, number in failed.most_common(1):
+    for act, number in Counter(act.act for _, act in system.tally.acts if fate(act) in LOST).most_common(1):
         yield f"Most often lost: {act} ({words.count(number, 'time')})."
-    values = Counter(act.slot for _, act in system.tally.acts for _ in act.missed)
-    for slot, number in values.most_common(1):
+    for slot, number in Counter(act.slot for _, act in system.tally.acts for _ in act.missed).most_common(1):
         yield f"The value most often missing is that of {slot} ({words.count(number, 'time')})."
 
 
@@ -104,7 +93,7 @@ def _rows(system: ScoredSystem, metric: str) -> pl.DataFrame:
 
 def _blocks(contest: Contest) -> list[Block]:
     systems = contest.systems
-    blocks: list[Block] = [metrics_grid("nlg", contest)]
+    blocks: list[Block] = [cards.metrics_grid("nlg", contest)]
     for by, title in (("act", "Which acts"), ("slot", "Which slots")):
         blocks += [Heading(title), *(_chart(systems, metric, by) for metric in HEADLINE)]
     blocks += [Heading("What is dropped, what is wrong"), _lost_chart(systems), *_examples(systems)]
@@ -118,7 +107,7 @@ def _chart(systems: Sequence[ScoredSystem], metric: str, by: str) -> Chart:
     rows: list[list[Cell]] = [
         [system.name, group, n.value, n.low, n.high, n.n]
         for system in systems
-        for group, n in _groups(system, metric, by).items()
+        for group, n in (system.groups(GROUPED[metric], by) or estimate_groups(_rows(system, metric), by)).items()
     ]
     declared = systems[0].metric(metric)
     lower = declared.better == "lower"
@@ -136,11 +125,6 @@ def _chart(systems: Sequence[ScoredSystem], metric: str, by: str) -> Chart:
         "system" if many else by, "system", "low", "high", x_title=declared.title, percent=True,
         note="Lower is better." if lower else "", panel=by if many else "", wide=many,
     )  # fmt: skip
-
-
-def _groups(system: ScoredSystem, metric: str, by: str) -> dict[str, Estimate]:
-    """By act or slot: as the run has it, else from its dialogues."""
-    return system.groups(GROUPED[metric], by) or estimate_groups(_rows(system, metric), by)
 
 
 def _lost_chart(systems: Sequence[ScoredSystem]) -> Chart:
@@ -177,7 +161,7 @@ def _examples(systems: Sequence[ScoredSystem]) -> list[Block]:
         total += len(lost)
         shown += (
             _example(system.name, said, act, len(systems) > 1)
-            for said, act in lost[: examples_per_system(SHOWN, systems)]
+            for said, act in lost[: cards.examples_per_system(SHOWN, systems)]
         )
     return [Examples("Responses that lose an act", shown, "", total)] if shown else []
 

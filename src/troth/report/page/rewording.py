@@ -51,12 +51,10 @@ def _sentence(system: ScoredSystem, score: Score) -> str:
 
 
 def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
-    missing = system.counts.get("missing", 0)
-    if missing:
+    if missing := system.counts.get("missing", 0):
         whole = system.counts.get("conversations", 0)
         yield f"{missing} of {words.count(whole, 'conversation')} could not be finished, and take no part."
-    unrecorded = system.value("unrecorded")
-    if unrecorded:
+    if unrecorded := system.value("unrecorded"):
         yield f"{words.percent(unrecorded)}% of its calls have no recorded result."
 
 
@@ -78,18 +76,15 @@ def blocks(contest: Contest, index: int) -> list[Block]:
     names = [effect for effect in effects if effect.effect.set and (effect.effect.difference or 0.0) > 0]
     names.sort(key=lambda effect: -(effect.effect.difference or 0.0))
     none: list[Block] = [Text("No expected call is made right less often under other words.")] if tools else []
+    main = [effect for effect in tools if effect.effect.metric in HEADLINE]
     return [
-        _sets_chart(contest.systems),
-        *(
-            _effect_chart([contest for contest in tools if contest.effect.metric in HEADLINE], reworded)
-            for reworded in ("tools", "users")
-        ),
+        _sets_chart(contest.systems), _effect_chart(main, "tools"), _effect_chart(main, "users"),
         Heading("Which tool is fragile, which argument is lost, what to rename"),
         *(_table("fragile", "Fragile tools", [effect for effect in tools if _loses(effect)]) or none),
         *_table("lost", "Lost arguments", arguments, lost=True),
         *_table("rename", "Better names", names, renamed=True),
         metrics_grid("live", contest, {"all": "all"}, NOTE, index),
-    ]
+    ]  # fmt: skip
 
 
 def _effects(contest: Contest) -> list[_Effect]:
@@ -164,10 +159,7 @@ def _table(
 
 
 def _difference(effect: RewordingEffect) -> str:
-    sign = "+" if (effect.difference or 0.0) > 0 else ""
-    text = f"{sign}{words.percent(effect.difference)}"
-    return (
-        text
-        if effect.low is None or effect.high is None
-        else f"{text} ({words.percent(effect.low)} … {words.percent(effect.high)})"
-    )
+    text = ("+" if (effect.difference or 0.0) > 0 else "") + words.percent(effect.difference)
+    if effect.low is None or effect.high is None:
+        return text
+    return f"{text} ({words.percent(effect.low)} … {words.percent(effect.high)})"

@@ -70,10 +70,8 @@ def _sentence(system: ScoredSystem, score: Score) -> str:
     if not wrong.inherited:
         every = "every mistake is made where it stands" if whole else "no wrong prediction inherits an earlier mistake"
         return f"{start}; {every}."
-    which = "wrong ones" if whole else "wrong predictions"
-    return (
-        f"{start}; {words.share_in_words(wrong.inherited / wrong.predicted)} of the {which} inherit an earlier mistake."
-    )
+    which, share = "wrong ones" if whole else "wrong predictions", wrong.inherited / wrong.predicted
+    return f"{start}; {words.share_in_words(share)} of the {which} inherit an earlier mistake."
 
 
 class WrongUnits(NamedTuple):
@@ -106,29 +104,19 @@ def _wrong_units(system: ScoredSystem) -> WrongUnits:
 
 
 def _facts(system: ScoredSystem, score: Score) -> list[str]:
-    return [
-        *_missing(system, score),
-        *_over_turns(system),
-        *_services_fact(system),
-        *_slots_fact(system),
-        *_notes(system),
-    ]
+    # The run's first notes: another gold, wrong values that equal gold but for their writing.
+    notes = [note.text for note in system.source.result.notes if note.system == system.system][:NOTED]
+    facts = (*_missing(system, score), *_over_turns(system), *_services_fact(system), *_slots_fact(system))
+    return [*facts, *(f"{text[:1].upper()}{text[1:]}." for text in notes)]
 
 
 def _missing(system: ScoredSystem, score: Score) -> Iterator[str]:
     skipped = score.recipe.get("missing") == "skip"
     for what, noun in (("missing_dialogues", "dialogue"), ("missing_turns", "turn")):
-        number = system.counts.get(what, 0)
-        if number:
+        if number := system.counts.get(what, 0):
             is_one = number == 1
             counted = ("is" if is_one else "are") + " left out" if skipped else f"count{'s' * is_one} as wrong"
             yield f"{words.count(number, noun)} {'has' if is_one else 'have'} no prediction and {counted}."
-
-
-def _notes(system: ScoredSystem) -> Iterator[str]:
-    """What the run notes of the system first: another gold, wrong values that equal gold but for their writing."""
-    texts = [note.text for note in system.source.result.notes if note.system == system.system]
-    yield from (f"{text[:1].upper()}{text[1:]}." for text in texts[:NOTED])
 
 
 def _over_turns(system: ScoredSystem) -> Iterator[str]:
@@ -146,8 +134,7 @@ def _over_turns(system: ScoredSystem) -> Iterator[str]:
 
 
 def _services_fact(system: ScoredSystem) -> Iterator[str]:
-    services = {name: n.value for name, n in by_service(system).items() if n.value is not None}
-    if services:
+    if services := {name: n.value for name, n in by_service(system).items() if n.value is not None}:
         worst, best = min(services, key=services.__getitem__), max(services, key=services.__getitem__)
         low, high = words.percent(services[worst], 0), words.percent(services[best], 0)
         if low != high:
@@ -156,8 +143,7 @@ def _services_fact(system: ScoredSystem) -> Iterator[str]:
 
 def _slots_fact(system: ScoredSystem) -> Iterator[str]:
     slots = system.tally.slots
-    lasting = slots.lasting()
-    if lasting is None:
+    if (lasting := slots.lasting()) is None:
         return
     slot = slots.worst(1)[0]
     kind, number = slots.made[slot].most_common(1)[0]
@@ -182,7 +168,6 @@ def _blocks(runs: Sequence[Source], contest: Contest) -> list[Block]:
 
 
 def _fga_chart(systems: Sequence[ScoredSystem]) -> Chart:
-    """FGA over λ: the run's own scores with their intervals."""
     rows: list[list[Cell]] = []
     limits: dict[str, float] = {}
     for system in systems:
@@ -194,8 +179,7 @@ def _fga_chart(systems: Sequence[ScoredSystem]) -> Chart:
         if len(known) < 2:
             continue  # one point is no curve
         rows += ([system.name, rate, score.value, score.low, score.high, True] for rate, score in sorted(known.items()))
-        limit = system.value("turn_match")
-        if limit is not None and len(systems) <= MANY:
+        if (limit := system.value("turn_match")) is not None and len(systems) <= MANY:
             limits[system.name] = limit
     highest = max(limits.values(), default=0.0)  # has the label; more of them would cover each other
     rules = [Rule(limit, "turn match" if limit == highest else "", name) for name, limit in limits.items()]
@@ -257,8 +241,7 @@ def by_service(system: ScoredSystem) -> dict[str, Estimate]:
 
 
 def _by_service(system: ScoredSystem) -> dict[str, Estimate]:
-    scored = system.groups("jga", "service")
-    if scored:
+    if scored := system.groups("jga", "service"):
         return scored
     rows = system.rows("jga")
     if "service" not in rows.columns or rows["service"].null_count() == rows.height:
@@ -276,8 +259,10 @@ def _service_chart(systems: Sequence[ScoredSystem]) -> Chart:
             kind = "all" if seen is None else "seen" if service in seen else "unseen"
             name = f"{service} ({kind})" if split and len(systems) > 1 else service
             rows.append([system.name, name, kind, n.value, n.low, n.high, n.n])
-    order = {service: _mean([row[3] for row in rows if row[1] == service]) for service in {row[1] for row in rows}}
-    rows.sort(key=lambda row: (order[row[1]], str(row[1])))
+    values: dict[Cell, list[float]] = {}
+    for row in rows:
+        values.setdefault(row[1], []).extend([] if row[3] is None else [float(row[3])])
+    rows.sort(key=lambda row: (sum(values[row[1]]) / max(len(values[row[1]]), 1), str(row[1])))
     many = len(systems) > MANY
     note = "Joint goal accuracy over the frames of one service, hardest first."
     note += " Unseen services are not in the training schema." if split else ""
@@ -287,11 +272,6 @@ def _service_chart(systems: Sequence[ScoredSystem]) -> Chart:
         "services" if split and len(systems) == 1 else "system", "low", "high", note=note, x_title="JGA", percent=True,
         panel="service" if many else "", wide=many,
     )  # fmt: skip
-
-
-def _mean(cells: Sequence[Cell]) -> float:
-    values = [float(cell) for cell in cells if cell is not None]
-    return sum(values) / len(values) if values else 0.0
 
 
 def _slots(systems: Sequence[ScoredSystem]) -> list[Block]:
@@ -338,7 +318,6 @@ def _slots_chart(errors: Mapping[str, SlotErrors], *, single: bool) -> Chart:
 
 
 def _profile_charts(source: Source) -> Iterator[Chart]:
-    """The main metrics of one system under every profile that the run has."""
     for systems in profiles(source):
         if len(systems) < 2:
             continue
