@@ -109,6 +109,21 @@ def line_object(document: Document, line: bytes) -> dict[str, Any]:
     return row
 
 
+def first_object(document: Document) -> dict[str, msgspec.Raw]:
+    """The first object of a document, of its first line, or of its list, with values not decoded; {} if none."""
+    texts: list[Any] = [document.head, document.data]
+    if document.starts(b"["):
+        texts = (_try_decode(document.data, list[msgspec.Raw]) or [])[:1]
+    return next(filter(None, (_try_decode(text, dict[str, msgspec.Raw]) for text in texts)), {})
+
+
+def _try_decode(data: bytes | msgspec.Raw, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except DECODING_ERRORS:
+        return None
+
+
 def keys(value: object) -> int:
     """Number of keys of all objects inside a decoded value, for comparison with its text."""
     return msgspec.json.encode(value).count(KEY_END)

@@ -240,5 +240,4 @@ def refuse_gaps(dialogue: Dialogue) -> None:
     """Raises an error for a dialogue with missing turns, in a format that numbers turns by position."""
     for position, (number, _) in enumerate(dialogue.user_turns()):
         if number != position:
-            what, hint = f"turn {position} is missing", "this format cannot have gaps"
-            raise UserError(what, dialogue=dialogue.id, hint=hint)
+            raise UserError(f"turn {position} is missing", dialogue=dialogue.id, hint="this format cannot have gaps")

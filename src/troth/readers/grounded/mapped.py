@@ -32,9 +32,8 @@ def parse_columns(text: str) -> dict[str, str]:
         if not equals or not theirs:
             raise UserError(f"--map {part} gives no name", hint="for example document=contexts,response=answer")
         if name not in OURS:
-            raise UserError(
-                f"--map: there is no '{name}'", hint=suggest_name(name, OURS) or "one of: " + ", ".join(OURS)
-            )
+            hint = suggest_name(name, OURS) or "one of: " + ", ".join(OURS)
+            raise UserError(f"--map: there is no '{name}'", hint=hint)
         if name in columns:
             raise UserError(f"--map names '{name}' twice", hint="for example document=contexts,response=answer")
         columns[name] = theirs
