@@ -82,7 +82,6 @@ def _row(line: int, number: int, record: dict[str, Any]) -> _Row:
     coref = record.get("coref")
     if not isinstance(coref, bool | None):
         raise UserError("'coref' is not true or false")
-    before = (Turn(speaker="SYSTEM", text=plain.text_of(record, "system")),) if "system" in record else ()
     user = Turn(
         speaker="USER",
         text=plain.text_of(record, "user", default=""),
@@ -91,6 +90,7 @@ def _row(line: int, number: int, record: dict[str, Any]) -> _Row:
         coref=coref,
     )
     pred = Turn(speaker="USER", frames=_frames(record["pred"], {}, {}), number=number) if "pred" in record else None
+    before = (Turn(speaker="SYSTEM", text=plain.text_of(record, "system")),) if "system" in record else ()
     return _Row(line, (*before, user), pred)
 
 

@@ -19,8 +19,6 @@ from troth.readers.plain import encode_indented
 from troth.readers.sgd import SlotTexts, check_id, decode_dialogues, fill
 from troth.readers.source import Document
 
-# -- texts and values --------------------------------------------------------------------------------------------------
-
 
 class _TextAct(msgspec.Struct, frozen=True, gc=False):
     slot: str = ""

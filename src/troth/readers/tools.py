@@ -139,9 +139,6 @@ def _tool(definition: Definition) -> Tool:
     return Tool(function["name"], str(description), parameters, not read_only if isinstance(read_only, bool) else None)
 
 
-# -- OpenAPI -----------------------------------------------------------------------------------------------------------
-
-
 def _operations(document: dict[str, Any]) -> list[Tool]:
     """Each operation as a tool: its parameters and the fields of its body are the arguments.
 

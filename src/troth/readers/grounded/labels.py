@@ -8,8 +8,8 @@ from troth.core.errors import UserError, suggest_name
 
 # Labels of BEGIN (2022), of its first release, and of the audit that preceded FaithDial.
 SUPPORTED = ("fully attributable", "entailment")
-NOT_SUPPORTED = ("not fully attributable", "generic", "hallucination", "partial hallucination", "uncooperative", "neutral",
-                 "contradiction", "off-topic")  # fmt: skip
+NOT_SUPPORTED = ("not fully attributable", "generic", "hallucination", "partial hallucination", "uncooperative",
+                 "neutral", "contradiction", "off-topic")  # fmt: skip
 LABELS = dict.fromkeys(SUPPORTED, 1) | dict.fromkeys(NOT_SUPPORTED, 0)
 NUMBERS = {"0": 0, "0.0": 0, "1": 1, "1.0": 1}
 
