@@ -156,9 +156,6 @@ def _generate(tokenizer: Any, model: Any, texts: Sequence[str]) -> list[str]:
     return [str(text) for text in tokenizer.batch_decode(output, skip_special_tokens=True)]
 
 
-# -- as an engine for paraphrases --------------------------------------------------------------------------------------
-
-
 def engine(options: Paraphrase) -> TranslationParaphraser:
     """The engine `translate`: Marian models if they are named, else apertium."""
     if (options.model_there is None) != (options.model_back is None):
@@ -195,19 +192,15 @@ def _mask(request: Rewrite) -> str:
     pieces, at = [], 0
     for number, part in enumerate(request.stretches):
         value = request.text[part.start : part.end]
-        pieces += [
-            request.text[at : part.start],
-            value if value.isdecimal() else _placeholder(number),
-        ]  # "2 nights" agrees
+        shown = value if value.isdecimal() else _placeholder(number)  # "2 nights" agrees
+        pieces += [request.text[at : part.start], shown]
         at = part.end
     return "".join([*pieces, request.text[at:]])
 
 
 def _unmask(request: Rewrite, text: str) -> str:
-    values = {
-        _placeholder(number).lower(): request.text[part.start : part.end]
-        for number, part in enumerate(request.stretches)
-    }
+    parts = [request.text[part.start : part.end] for part in request.stretches]
+    values = {_placeholder(number).lower(): value for number, value in enumerate(parts)}
     original = set(re.findall(r"\w+", request.text))
     # A new word that no dictionary has comes from the other language: its mark is kept, and the guard refuses it.
     text = re.sub(r"\*(\w+)", lambda m: m[1] if m[1] in original or _PLACEHOLDER.fullmatch(m[1]) else m[0], text)

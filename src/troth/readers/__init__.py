@@ -49,8 +49,7 @@ def detect(path: str) -> str:
 
 def side(path: str, format: str | None = None) -> Literal["gold", "pred"] | None:
     """The side that a file contains, if its format has only one."""
-    kind: Format = FORMATS.load(format or detect(path)).FORMAT
-    return kind.side
+    return FORMATS.load(format or detect(path)).FORMAT.side
 
 
 def read(path: str, format: str | None = None) -> Iterator[Dialogue | Pair]:

@@ -113,10 +113,8 @@ def _pair(name: str, rows: list[CheckdstRow]) -> Pair:
         before, text = _last(row.context)
         if before is not None:
             gold.append(Turn(speaker="SYSTEM", text=before))
-        state = plain.frames(parse(row.gold))
-        gold.append(
-            Turn(speaker="USER", text=text, frames=state, number=row.number, context=row.context, coref=row.coref)
-        )
+        user = plain.user_turn(row.number, parse(row.gold))
+        gold.append(msgspec.structs.replace(user, text=text, context=row.context, coref=row.coref))
     pred = [plain.user_turn(row.number, parse(row.pred)) for row in rows if row.pred is not None]
     return Pair(plain.dialogue(name, gold), plain.dialogue(name, pred) if pred else None)
 

@@ -40,13 +40,11 @@ class error_context:  # noqa: N801 - a context manager, used like a function
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
         if not isinstance(error, UserError):
             return
-        located = error.at(**self.location)
+        new = error.at(**self.location)
         if self.line is not None:
-            what = f"line {self.line}: {located.what}"
-            located = type(located)(
-                what, file=located.file, dialogue=located.dialogue, turn=located.turn, hint=located.hint
-            )
-        raise located from error
+            what = f"line {self.line}: {new.what}"
+            new = type(new)(what, file=new.file, dialogue=new.dialogue, turn=new.turn, hint=new.hint)
+        raise new from error
 
 
 def decode(
@@ -107,6 +105,21 @@ def line_object(document: Document, line: bytes) -> dict[str, Any]:
     if keys(row) != line.count(KEY_END):
         check_keys(Document(document.name, line))
     return row
+
+
+def first_object(document: Document) -> dict[str, msgspec.Raw]:
+    """The first object of a document, of its first line, or of its list, with values not decoded; {} if none."""
+    texts: list[Any] = [document.head, document.data]
+    if document.starts(b"["):
+        texts = (_try_decode(document.data, list[msgspec.Raw]) or [])[:1]
+    return next(filter(None, (_try_decode(text, dict[str, msgspec.Raw]) for text in texts)), {})
+
+
+def _try_decode(data: bytes | msgspec.Raw, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except DECODING_ERRORS:
+        return None
 
 
 def keys(value: object) -> int:
@@ -170,11 +183,8 @@ def _object(pairs: list[tuple[str, Any]]) -> _Duplicate | None:
 def _duplicate_in(value: object) -> _Duplicate | None:
     if isinstance(value, _Duplicate):
         return value
-    if isinstance(value, list):
-        return next(
-            (_Duplicate(f.key, (at, *f.path)) for at, item in enumerate(value) if (f := _duplicate_in(item))), None
-        )
-    return None
+    entries = enumerate(value) if isinstance(value, list) else ()
+    return next((_Duplicate(f.key, (at, *f.path)) for at, item in entries if (f := _duplicate_in(item))), None)
 
 
 def located_error(document: Document, error: Exception, dialogue: str | None = None) -> UserError:

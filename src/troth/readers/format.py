@@ -61,6 +61,5 @@ def recognise(formats: Registry[Reader], document: Document, *, json: bool = Tru
             return name
     if json or document.starts(b"{") or document.starts(b"["):
         decode(document, object)  # the most likely reason is broken JSON: this raises an error with its position
-    raise UserError(
-        f"not a known {formats.kind}", file=document.name, hint="name it with --format: " + ", ".join(formats)
-    )
+    hint = "name it with --format: " + ", ".join(formats)
+    raise UserError(f"not a known {formats.kind}", file=document.name, hint=hint)

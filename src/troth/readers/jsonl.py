@@ -35,8 +35,7 @@ _MARKS = tuple(re.compile(rb'"%s"\s*:' % key.encode()) for key in NEEDED)
 
 class _Row(msgspec.Struct, frozen=True):
     line: int
-    system: str | None
-    gold: Turn
+    gold: tuple[Turn, ...]  # the system's turn before, if the line has it, and the user's
     pred: Turn | None
 
 
@@ -83,17 +82,16 @@ def _row(line: int, number: int, record: dict[str, Any]) -> _Row:
     coref = record.get("coref")
     if not isinstance(coref, bool | None):
         raise UserError("'coref' is not true or false")
-    gold = Turn(
+    user = Turn(
         speaker="USER",
         text=plain.text_of(record, "user", default=""),
         frames=_frames(plain.field(record, "state"), record.get("intent", {}), record.get("requested", {})),
         number=number,
         coref=coref,
     )
-    pred = None
-    if "pred" in record:
-        pred = Turn(speaker="USER", frames=_frames(record["pred"], {}, {}), number=number)
-    return _Row(line, plain.text_of(record, "system") if "system" in record else None, gold, pred)
+    pred = Turn(speaker="USER", frames=_frames(record["pred"], {}, {}), number=number) if "pred" in record else None
+    before = (Turn(speaker="SYSTEM", text=plain.text_of(record, "system")),) if "system" in record else ()
+    return _Row(line, (*before, user), pred)
 
 
 def _frames(state: object, intent: object, requested: object) -> tuple[Frame, ...]:
@@ -126,12 +124,7 @@ def _texts(value: object, service: str) -> tuple[str, ...]:
 
 
 def _item(name: str, rows: list[_Row], *, paired: bool) -> Dialogue | Pair:
-    turns: list[Turn] = []
-    for row in rows:
-        if row.system is not None:
-            turns.append(Turn(speaker="SYSTEM", text=row.system))
-        turns.append(row.gold)
-    gold = plain.dialogue(name, turns)
+    gold = plain.dialogue(name, [turn for row in rows for turn in row.gold])
     if not paired:
         return gold
     predicted = [row.pred for row in rows if row.pred is not None]
@@ -157,12 +150,9 @@ def _line(name: str, number: int, before: Turn | None, turn: Turn) -> dict[str, 
         row["system"] = before.text
     states = {frame.service: frame.state for frame in turn.frames if frame.state is not None}
     row |= {"user": turn.text, "state": _plain(turn)}
-    intents = {service: state.active_intent for service, state in states.items() if state.active_intent is not None}
-    requests = {
-        service: state.requested_slots for service, state in states.items() if state.requested_slots is not None
-    }
-    row |= {"intent": intents} if intents else {}
-    row |= {"requested": requests} if requests else {}
+    for key, field in (("intent", "active_intent"), ("requested", "requested_slots")):
+        values = {service: value for service, state in states.items() if (value := getattr(state, field)) is not None}
+        row |= {key: values} if values else {}
     return row if turn.coref is None else row | {"coref": turn.coref}
 
 

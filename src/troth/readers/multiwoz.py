@@ -81,9 +81,8 @@ def _turns(log: list[Any], *, annotated: bool) -> Iterator[Turn]:
             # way.
             coref = coref or "coreference" in user
             metadata = plain.mapping(plain.field(system, "metadata", f"log[{position + 1}]"), "'metadata'")
-            yield Turn(
-                speaker="USER", text=_text(user, position), frames=frames(metadata), coref=coref if annotated else None
-            )
+            text = _text(user, position)
+            yield Turn(speaker="USER", text=text, frames=frames(metadata), coref=coref if annotated else None)
             yield Turn(speaker="SYSTEM", text=_text(system, position + 1))
 
 

@@ -21,27 +21,14 @@ CATEGORICAL = frozenset(
     ("area", "day", "internet", "parking", "pricerange", "stars", "type", "book day", "book people", "book stay")
 )
 ABOUT = {
-    "area": "part of the town",
-    "arriveby": "latest time of arrival",
-    "day": "day of travel",
-    "department": "department to visit",
-    "departure": "place of departure",
-    "destination": "place to go to",
-    "food": "kind of food",
-    "internet": "whether internet is included",
-    "leaveat": "earliest time of departure",
-    "name": "name of the place",
-    "parking": "whether parking is included",
-    "pricerange": "price range",
-    "stars": "number of stars",
-    "type": "kind of place",
-    "book day": "day of the booking",
-    "book people": "number of people of the booking",
-    "book stay": "number of nights of the booking",
+    "area": "part of the town", "arriveby": "latest time of arrival", "day": "day of travel",
+    "department": "department to visit", "departure": "place of departure", "destination": "place to go to",
+    "food": "kind of food", "internet": "whether internet is included", "leaveat": "earliest time of departure",
+    "name": "name of the place", "parking": "whether parking is included", "pricerange": "price range",
+    "stars": "number of stars", "type": "kind of place", "book day": "day of the booking",
+    "book people": "number of people of the booking", "book stay": "number of nights of the booking",
     "book time": "time of the booking",
-}
-
-_Values = dict[str, dict[str, set[str]]]  # domain to slot to the values that occur
+}  # fmt: skip
 
 
 class Completed:
@@ -49,12 +36,10 @@ class Completed:
 
     def __init__(self, dialogues: Iterable[Dialogue]) -> None:
         self.dialogues = dialogues
-        self._values: _Values = {
-            domain: {
-                name: set() for name in (*map(str.lower, slots), *(f"book {slot}" for slot in BOOK.get(domain, ())))
-            }
-            for domain, slots in SEMI.items()
-        }
+        self._values: dict[str, dict[str, set[str]]] = {}  # domain to slot to the values that occur
+        for domain, slots in SEMI.items():
+            names = (*map(str.lower, slots), *(f"book {slot}" for slot in BOOK.get(domain, ())))
+            self._values[domain] = {name: set() for name in names}
 
     def __iter__(self) -> Iterator[Dialogue]:
         for dialogue in self.dialogues:

@@ -70,8 +70,6 @@ def _rows(dialogue: Dialogue) -> list[dict[str, Any]]:
             service: {slot: values[0] for slot, values in slots.items() if values}
             for service, slots in plain.states(turn).items()
         }
-        row: dict[str, Any] = {"state": state}
-        if after is not None and after.speaker == "SYSTEM":
-            row["response"] = after.text
-        rows.append(row)
+        response = {"response": after.text} if after is not None and after.speaker == "SYSTEM" else {}
+        rows.append({"state": state, **response})
     return rows

@@ -21,7 +21,7 @@ FORMAT = Format(
     name="parlai", about="ParlAI world logs of state trackers, as in CheckDST's evaluation", profile="checkdst"
 )
 
-_ORDER = ("first", "second")
+_FIRST, _SECOND = "the first message", "the second message"
 
 
 def detect(document: Document) -> bool:
@@ -38,27 +38,25 @@ def _rows(line: int, record: dict[str, Any]) -> Iterator[CheckdstRow]:
             messages = plain.sequence(exchange, "an exchange in 'dialog'")
             if len(messages) != 2:
                 raise UserError(f"an exchange in 'dialog' has {len(messages)} messages, not context and prediction")
-            yield _row(
-                line, *(plain.mapping(message, f"the {n} message") for n, message in zip(_ORDER, messages, strict=True))
-            )
+            yield _row(line, plain.mapping(messages[0], _FIRST), plain.mapping(messages[1], _SECOND))
 
 
 def _row(line: int, context: dict[str, Any], answer: dict[str, Any]) -> CheckdstRow:
-    first, second = (f"the {n} message" for n in _ORDER)
-    name = dialogue_id(plain.text_of(context, "dial_id", first))
+
+    name = dialogue_id(plain.text_of(context, "dial_id", _FIRST))
     with error_context(dialogue=name):
-        number = plain.whole_number(plain.field(context, "turn_num", first), "'turn_num'")
+        number = plain.whole_number(plain.field(context, "turn_num", _FIRST), "'turn_num'")
     with error_context(dialogue=name, turn=number):
-        labels = plain.sequence(plain.field(context, "eval_labels", first), "'eval_labels'")
+        labels = plain.sequence(plain.field(context, "eval_labels", _FIRST), "'eval_labels'")
         if len(labels) != 1:
             raise UserError(f"'eval_labels' holds {len(labels)} states, not one")
         return CheckdstRow(
             line=line,
             dialogue=name,
             number=number,
-            context=plain.text(plain.field(context, "text", first), f"'text' of {first}"),
+            context=plain.text(plain.field(context, "text", _FIRST), f"'text' of {_FIRST}"),
             gold=plain.text(labels[0], "the state in 'eval_labels'"),
-            pred=plain.text(plain.field(answer, "text", second), f"'text' of {second}"),
+            pred=plain.text(plain.field(answer, "text", _SECOND), f"'text' of {_SECOND}"),
             # As in the authors' converter: ParlAI computes this metric only for turns with coreference.
             coref="coref_jga" in plain.mapping(answer["metrics"], "'metrics'") if "metrics" in answer else None,
         )

@@ -21,9 +21,6 @@ KEEP_ONE = "keep one of the two"
 _KINDS = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list", dict: "an object"}
 
 
-# -- values ------------------------------------------------------------------------------------------------------------
-
-
 def mapping(value: object, what: str) -> dict[str, Any]:
     """The value, if it is an object."""
     if not isinstance(value, dict):
@@ -94,9 +91,6 @@ def describe(value: object) -> str:
 
 def _kind(value: object) -> str:
     return "null" if value is None else _KINDS.get(type(value), type(value).__name__)
-
-
-# -- states and turns --------------------------------------------------------------------------------------------------
 
 
 class FrameMaker:
@@ -177,9 +171,6 @@ def dialogue(name: str, turns: Iterable[Turn]) -> Dialogue:
     return Dialogue(id=name, turns=turns, services=tuple(services))
 
 
-# -- dialogues ---------------------------------------------------------------------------------------------------------
-
-
 def dialogues(document: Document) -> Iterator[tuple[str, Any]]:
     """The entries of `{dialogue: …}`, one at a time, with the ids of MultiWOZ in one spelling."""
     seen: dict[str, str] = {}
@@ -203,9 +194,6 @@ def sort_turns(turns: Iterable[tuple[object, Any]]) -> list[Any]:
         if number not in numbered:
             raise UserError(f"turn {number} is missing", hint="turns count 0, 1, 2 … without gaps")
     return [numbered[number] for number in range(len(numbered))]
-
-
-# -- writing -----------------------------------------------------------------------------------------------------------
 
 
 def encode_indented(value: object, indent: int = 2, order: Literal["sorted"] | None = None) -> bytes:
@@ -240,5 +228,4 @@ def refuse_gaps(dialogue: Dialogue) -> None:
     """Raises an error for a dialogue with missing turns, in a format that numbers turns by position."""
     for position, (number, _) in enumerate(dialogue.user_turns()):
         if number != position:
-            what, hint = f"turn {position} is missing", "this format cannot have gaps"
-            raise UserError(what, dialogue=dialogue.id, hint=hint)
+            raise UserError(f"turn {position} is missing", dialogue=dialogue.id, hint="this format cannot have gaps")

@@ -64,9 +64,8 @@ def read(
     for document in source.documents(path):
         kind = format or detect(document)
         if ids is not None and kind != "lines":
-            raise UserError(
-                "already names its turns", file=document.name, hint="ids are for files with one response per line"
-            )
+            hint = "ids are for files with one response per line"
+            raise UserError("already names its turns", file=document.name, hint=hint)
         with error_context(file=document.name, hint=LAYOUT):
             for row in FORMATS[kind](document, turns, ids):
                 with error_context(line=row.line, dialogue=row.dialogue, turn=row.turn):

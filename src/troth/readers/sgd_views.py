@@ -7,8 +7,8 @@ are made in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, Protocol, cast
+from collections.abc import Iterator
+from typing import Any, ClassVar, cast
 
 import msgspec
 
@@ -18,8 +18,6 @@ from troth.readers.decode import convert_value, decode
 from troth.readers.plain import encode_indented
 from troth.readers.sgd import SlotTexts, check_id, decode_dialogues, fill
 from troth.readers.source import Document
-
-# -- texts and values --------------------------------------------------------------------------------------------------
 
 
 class _TextAct(msgspec.Struct, frozen=True, gc=False):
@@ -117,46 +115,36 @@ def to_release(dialogue: Dialogue) -> Dialogue:
     return msgspec.convert({"services": []} | plain, _Dialogue)
 
 
-class WholeDocument(Protocol):
-    """A document whose dialogues can be replaced before it is written back."""
+class WholeDocument:
+    """A document with the keys of the public release; its dialogues can be replaced before it is written back."""
 
-    dialogues: list[Dialogue]
+    def __init__(self, dialogues: list[Dialogue]) -> None:
+        self.dialogues = dialogues
 
     def patch(self, index: int, after: Dialogue) -> None:
         """Replaces a dialogue by one with the same number of turns and frames."""
-        ...
+        self.dialogues[index] = after
 
     def encode(self) -> bytes:
         """The document with two spaces per level, as the public release has it."""
-        ...
+        return encode_indented(self.dialogues, order="sorted")
 
 
 def open_document(document: Document) -> WholeDocument:
     """A document that can be changed and written back with all its keys."""
     try:
-        return _Release(msgspec.json.decode(document.data, type=list[_Dialogue]))
+        return WholeDocument(list(msgspec.json.decode(document.data, type=list[_Dialogue])))
     except DECODING_ERRORS:  # other keys, or broken: reading it as plain JSON reports where
         return _Patched(document)
 
 
-class _Release:
-    def __init__(self, dialogues: Iterable[Dialogue]) -> None:
-        self.dialogues = list(dialogues)
-
-    def patch(self, index: int, after: Dialogue) -> None:
-        self.dialogues[index] = after
-
-    def encode(self) -> bytes:
-        return encode_indented(self.dialogues, order="sorted")
-
-
-class _Patched:
+class _Patched(WholeDocument):
     """A document as plain JSON, and its dialogues; unknown keys are kept, in their order."""
 
     def __init__(self, document: Document) -> None:
         self.raw: Any = decode(document, object)
         self.items: Any = list(self.raw.values()) if isinstance(self.raw, dict) else self.raw
-        self.dialogues = convert_value(document, self.items, list[Dialogue])
+        super().__init__(convert_value(document, self.items, list[Dialogue]))
         for key, dialogue in zip(self.raw, self.dialogues, strict=True) if isinstance(self.raw, dict) else ():
             check_id(key, dialogue.id)
 

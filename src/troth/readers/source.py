@@ -194,10 +194,8 @@ def _files(path: str, only: Sequence[str] | None = None) -> list[Path]:
     """The files under a path, at least one."""
     if only is not None:
         return [to_path(file) for file in only]
-    return files(path) or [_existing_file(path)]
-
-
-def _existing_file(path: str) -> Path:
+    if inside := files(path):
+        return inside
     if not path:  # Path("") is the current folder, which nobody means
         raise UserError("a path is empty", hint="name a file or a folder, or - for standard input")
     file = to_path(path)
@@ -207,7 +205,7 @@ def _existing_file(path: str) -> Path:
             raise UserError(what, file=path, hint=RIGHT_FILE)
         if not file.exists():
             raise missing_error(path)
-    return file
+    return [file]
 
 
 def _is_json_lines(file: Path) -> bool:

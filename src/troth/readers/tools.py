@@ -46,10 +46,7 @@ class Definition(NamedTuple):
     @property
     def schema(self) -> Any:
         """The JSON Schema of the arguments; {} if there is none."""
-        schema: Any = self.function
-        for key in self.parameters:
-            schema = schema[key]
-        return schema if self.parameters and schema is not None else {}
+        return _get(self.function, self.parameters) if self.parameters else {}
 
 
 def load(path: str) -> list[Tool]:
@@ -61,9 +58,7 @@ def load(path: str) -> list[Tool]:
 
 def read(document: Any) -> list[Tool]:
     """The tools of a decoded document."""
-    tools = (
-        _operations(document) if is_openapi(document) else [_tool(definition) for definition in definitions(document)]
-    )
+    tools = _operations(document) if is_openapi(document) else list(map(_tool, definitions(document)))
     if not tools:
         raise UserError("no function is defined in it", hint=LAYOUTS)
     seen: set[str] = set()
@@ -116,22 +111,18 @@ def _definitions(node: Any, path: Path) -> Iterator[Definition]:
     inner = next((key for key in INNER if isinstance(node.get(key), dict)), None)
     if inner is not None:
         yield _definition(node[inner], (*path, inner))
-    elif _is_function(node):
+    elif isinstance(node.get("name"), str) and node.get("type", "function") in ("function", "custom", None):
         yield _definition(node, path)
     elif inside in WRAPPERS:
         yield from _definitions(node[inside], (*path, inside))
 
 
-def _is_function(node: dict[str, Any]) -> bool:
-    return isinstance(node.get("name"), str) and node.get("type", "function") in ("function", "custom", None)
-
-
 def _definition(function: dict[str, Any], path: Path) -> Definition:
     name = function.get("name")
     if not isinstance(name, str) or not name:
-        raise UserError(f"{_name_path(path)}: a function without a name", hint='"name" must be text')
-    keys = next((keys for keys in PARAMETERS if _get(function, keys) is not None), ())
-    return Definition(path, function, keys)
+        tool = "tool " + ".".join(map(str, path)) if path else "the tool"
+        raise UserError(f"{tool}: a function without a name", hint='"name" must be text')
+    return Definition(path, function, next((keys for keys in PARAMETERS if _get(function, keys) is not None), ()))
 
 
 def _get(value: Any, keys: tuple[str, ...]) -> Any:
@@ -144,20 +135,8 @@ def _tool(definition: Definition) -> Tool:
     function = definition.function
     parameters = plain.mapping(definition.schema, f"function '{function['name']}': 'parameters'")
     description = function.get("description") or function.get("title") or ""
-    return Tool(function["name"], str(description), parameters, _writes(function.get("annotations")))
-
-
-def _writes(annotations: Any) -> bool | None:
-    """Whether a tool writes, by the `readOnlyHint` of MCP's annotations."""
-    hint = annotations.get("readOnlyHint") if isinstance(annotations, dict) else None
-    return None if not isinstance(hint, bool) else not hint
-
-
-def _name_path(path: Path) -> str:
-    return "tool " + ".".join(map(str, path)) if path else "the tool"
-
-
-# -- OpenAPI -----------------------------------------------------------------------------------------------------------
+    read_only = _get(function, ("annotations", "readOnlyHint"))  # of MCP
+    return Tool(function["name"], str(description), parameters, not read_only if isinstance(read_only, bool) else None)
 
 
 def _operations(document: dict[str, Any]) -> list[Tool]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import count
 
 from troth.core.errors import UserError
 from troth.core.records import Dialogue, Pair, Turn
@@ -45,22 +46,19 @@ def read(document: Document) -> Iterator[Pair]:
         if name in LEFT_OUT:
             continue
         with error_context(dialogue=name):
-            pred = tuple(_turns(plain.sort_turns(plain.mapping(raw, "the dialogue").items())))
+            pred = tuple(map(_turn, count(), plain.sort_turns(plain.mapping(raw, "the dialogue").items())))
         gold = tuple(Turn(speaker="USER", number=turn.number) for turn in pred)
         yield Pair(gold=Dialogue(id=name, turns=gold), pred=Dialogue(id=name, turns=pred))
 
 
-def _turns(rows: list[object]) -> Iterator[Turn]:
-    for number, marks in enumerate(rows):
-        with error_context(turn=number):
-            yield Turn(speaker="USER", number=number, correct=_correct(plain.sequence(marks, "the turn")))
-
-
-def _correct(marks: list[object]) -> dict[str, bool]:
-    if not marks:  # neither right nor wrong
-        raise UserError("the turn's list is empty")
-    for mark in marks:
-        if mark not in (0, 1):
-            raise UserError(f"{plain.describe(mark)} where 0 or 1 is expected")
-    slots = SLOTS if len(marks) == len(SLOTS) else [f"slot_{number:02d}" for number in range(len(marks))]
-    return {slot: mark == 1 for slot, mark in zip(slots, marks, strict=True)}
+def _turn(number: int, raw: object) -> Turn:
+    with error_context(turn=number):
+        marks = plain.sequence(raw, "the turn")
+        if not marks:  # neither right nor wrong
+            raise UserError("the turn's list is empty")
+        for mark in marks:
+            if mark not in (0, 1):
+                raise UserError(f"{plain.describe(mark)} where 0 or 1 is expected")
+    slots = SLOTS if len(marks) == len(SLOTS) else [f"slot_{index:02d}" for index in range(len(marks))]
+    correct = {slot: mark == 1 for slot, mark in zip(slots, marks, strict=True)}
+    return Turn(speaker="USER", number=number, correct=correct)

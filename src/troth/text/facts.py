@@ -188,8 +188,6 @@ def _amounts_agree(said: Fact, known: Fact) -> bool:
     return said.value == known.value
 
 
-# -- readings ----------------------------------------------------------------------------------------------------------
-
 _Reading = tuple[FactKind, str, str] | None
 
 
@@ -254,17 +252,13 @@ _READERS: dict[str, Callable[..., _Reading]] = {
     "day_first": lambda day, month, year: _date(year, _month(month), int(day)),
     "month": lambda month, year: _date(year, _month(month), None),
     "slashed": lambda month, day, year: _date(year, int(month), int(day)),
-    "time": lambda hour, minute, seconds, half: _clock(
-        int(hour), int(minute), half, seconds is not None or hour.startswith("0")
-    ),
+    "time": lambda hour, minute, seconds, half: _clock(int(hour), int(minute), half, bool(seconds) or hour[0] == "0"),
     "hour": lambda hour, half: _clock(int(hour), 0, half, False),
     "decade": lambda century, ten: ("date", f"{century or '19'}{ten}s", ""),
     "weekday": lambda name: ("date", name.lower(), ""),
     "century": lambda ordinal: ("date", f"century {ordinal}", ""),
     "year": lambda year: ("date", f"{year}-*-*", ""),
-    "money": lambda sign, whole, rest, scale: (
-        "money", _multiply(whole + (rest or ""), scale), CURRENCIES[sign.lower()]
-    ),
+    "money": lambda sign, whole, rest, by: ("money", _multiply(whole + (rest or ""), by), CURRENCIES[sign.lower()]),
     "ordinal": lambda digits: ("number", normalize_number(digits), "ordinal"),
     "number": lambda whole, rest, scale, unit: _amount(whole + (rest or ""), scale, unit),
     "spelt": _spelt,

@@ -39,10 +39,6 @@ def _name(value: str) -> str:
     return _spellings("name").get(name, name)
 
 
-def _included(value: str) -> str:
-    return "yes" if value == "free" else value
-
-
 def _time(value: str) -> str:
     """A time as HH:MM, as far as mwzeval understands it."""
     time = value.strip().lower()
@@ -93,14 +89,9 @@ def _clock(time: str) -> str:
 
 
 _RULES: dict[str, Callable[[str], str]] = {
-    "name": _name,
-    "destination": _name,
-    "departure": _name,
+    **dict.fromkeys(("name", "destination", "departure"), _name),
     "food": lambda value: _spellings("food").get(value.strip().lower(), value.strip().lower()),
     "type": lambda value: _spellings("type").get(value, value),
-    "parking": _included,
-    "internet": _included,
-    "arrive": _time,
-    "leave": _time,
-    "time": _time,
+    **dict.fromkeys(("parking", "internet"), lambda value: "yes" if value == "free" else value),
+    **dict.fromkeys(("arrive", "leave", "time"), _time),
 }

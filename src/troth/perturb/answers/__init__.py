@@ -111,9 +111,6 @@ class SupportedAnswer:
         every = [*find_facts(self.document), *find_names(self.document, name_words(self.text))]
         return sorted(every, key=lambda fact: fact.start)
 
-    def sentence_of(self, position: int) -> AnswerSentence:
-        return next(sentence for sentence in self.sentences if sentence.start <= position < sentence.end)
-
     def _is_grounded(self, sentence: str) -> bool:
         long = _LONG.findall(sentence.lower())
         shared = sum(word in self.words or word.removesuffix("s") in self.words for word in long)

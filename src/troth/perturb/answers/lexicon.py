@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 from troth.perturb.lexicon import load_table, word_set
@@ -21,25 +22,24 @@ def phrases(name: str) -> tuple[str, ...]:
 @cache
 def substitutes(name: str) -> dict[str, tuple[str, ...]]:
     """Replacements by phrase, from pairs with a slash."""
-    forms: dict[str, list[str]] = {}
-    for pair in phrases(name):
-        first, _, second = pair.partition("/")
-        forms.setdefault(first, []).append(second)
-    return {phrase: tuple(dict.fromkeys(others)) for phrase, others in forms.items()}
+    pairs = [pair.partition("/") for pair in phrases(name)]
+    return _group((first, [second]) for first, _, second in pairs)
 
 
 @cache
 def antonyms() -> dict[str, tuple[str, ...]]:
     """Opposites by word, in both directions, and other relations of the same family."""
-    forms: dict[str, list[str]] = {}
-    for pair in phrases("antonyms"):
-        first, _, second = pair.partition("/")
-        forms.setdefault(first, []).append(second)
-        forms.setdefault(second, []).append(first)
-    for family in load_table("answers")["relations"]:
-        first, *others = family.split()
-        forms.setdefault(first, []).extend(others)
-    return {word: tuple(dict.fromkeys(others)) for word, others in forms.items()}
+    pairs = [pair.partition("/") for pair in phrases("antonyms")]
+    opposites = [(word, [other]) for a, _, b in pairs for word, other in ((a, b), (b, a))]
+    relations = [family.split() for family in load_table("answers")["relations"]]
+    return _group((*opposites, *((first, others) for first, *others in relations)))
+
+
+def _group(forms: Iterable[tuple[str, list[str]]]) -> dict[str, tuple[str, ...]]:
+    groups: dict[str, dict[str, None]] = {}
+    for word, others in forms:
+        groups.setdefault(word, {}).update(dict.fromkeys(others))
+    return {word: tuple(others) for word, others in groups.items()}
 
 
 @cache

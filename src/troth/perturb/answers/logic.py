@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 
 from troth.core.randomness import generator
@@ -34,19 +34,23 @@ _FIRST_CLAUSE = re.compile(r"^(?:If|Unless|As long as|Except|Without) [^,.;!?]{4
 _OPEN = re.compile(r"\b(?:may|might)\b(?! (?:not|i|you|he|she|they|we|it)\b)(?= [a-z])", re.IGNORECASE)
 _ONLY = re.compile(r"\bonly (?=in|on|for|with|to|at|by|during|from)\b", re.IGNORECASE)
 _WORDS = re.compile(r"[a-z]{5,}")
+_BEFORE_FIXED = (" as", " more", " most", " less", " very", " not", " how", " quite", " and", " or", " is", " are")
+_PERIOD = re.compile(r"\s*(?:a|an|one|two|three|\d+)\s(?:few )?(?:minute|hour|day|week|month|year|decade)")
+# Endings of a text after which a word is not a quantifier.
+_NO_QUANTIFIER_AFTER = (" at", " the", " second", " their", " his", " its", " players", "not", "not only", "as", "so",
+                        "how", "of", "ever")  # fmt: skip
+_AMBIGUOUS = frozenset(("most", "more", "least", "less", "right", "left", "free", "living", "known", "open",
+                        "close"))  # fmt: skip
 
 
 def change_negations(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
     """Removes a negation if there is one, else negates the first verb that allows it."""
     for sentence in answer.sentences:
-        removed = [_remove_not(match) for match in _NOT.finditer(sentence.text)]
-        yield from ([_shift(replacement, sentence)] for replacement in removed)
-        if not removed and (added := _add_not(sentence.text)) is not None:
+        negations = list(_NOT.finditer(sentence.text))
+        for match in negations:
+            yield [_shift(Replacement(*match.span(), match["stem"] or match["can"] or match["aux"]), sentence)]
+        if not negations and (added := _add_not(sentence.text)) is not None:
             yield [_shift(added, sentence)]
-
-
-def _remove_not(match: re.Match[str]) -> Replacement:
-    return Replacement(match.start(), match.end(), match["stem"] or match["can"] or match["aux"])
 
 
 def _add_not(text: str) -> Replacement | None:
@@ -54,14 +58,8 @@ def _add_not(text: str) -> Replacement | None:
     if re.search(r"\b(?:no|never|nothing|none|neither|nobody|hardly|without)\b|n['’]t\b|\bnot\b", text, re.IGNORECASE):
         return None
     auxiliary = next((match for match in _AUXILIARY.finditer(text) if not _is_full_have(text, match)), None)
-    verb = next(
-        (
-            match
-            for match in _VERB.finditer(text)
-            if match[0] in verb_forms() and not _NO_VERB_AFTER.search(text, 0, match.start() - 1)
-        ),
-        None,
-    )
+    verbs = (match for match in _VERB.finditer(text) if match[0] in verb_forms())
+    verb = next((match for match in verbs if not _NO_VERB_AFTER.search(text, 0, match.start() - 1)), None)
     if verb is not None and (auxiliary is None or verb.start() < auxiliary.start()):
         return Replacement(verb.start(), verb.end(), verb_forms()[verb[0]])
     if auxiliary is None:
@@ -84,28 +82,11 @@ def change_quantifiers(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
         for match in _phrase_pattern("quantifiers").finditer(sentence.text):
             old = match[0].lower()
             before = sentence.text[: match.start()].lower().rstrip()
-            if before.endswith(
-                (
-                    " at",
-                    " the",
-                    " second",
-                    " their",
-                    " his",
-                    " its",
-                    " players",
-                    "not",
-                    "not only",
-                    "as",
-                    "so",
-                    "how",
-                    "of",
-                    "ever",
-                )
-            ) and old not in ("half of",):
+            if before.endswith(_NO_QUANTIFIER_AFTER) and old != "half of":
                 continue
             for new in substitutes("quantifiers")[old]:
                 if _fits_after(old, new, sentence.text[match.end() :]):
-                    yield [_shift(Replacement(match.start(), match.end(), match_case(new, match[0])), sentence)]
+                    yield [_shift(Replacement(*match.span(), match_case(new, match[0])), sentence)]
 
 
 def _fits_after(old: str, new: str, rest: str) -> bool:
@@ -122,10 +103,7 @@ def _fits_after(old: str, new: str, rest: str) -> bool:
         plural = word.endswith("s") or second.endswith("s") or word in ("people", "children", "men", "women")
         return plural or new == "no"
     if old == "within":
-        return (
-            re.match(r"\s*(?:a|an|one|two|three|\d+)\s(?:few )?(?:minute|hour|day|week|month|year|decade)", rest)
-            is not None
-        )
+        return _PERIOD.match(rest) is not None
     if old in ("before", "after", "until"):
         return word not in ("that", "which", "all", "", "being") and not (old == "after" and word.endswith("ing"))
     return True
@@ -142,7 +120,7 @@ def change_relations(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
                 vowels = [text[0] in "aeiou" for text in (old, new)]
                 article = re.search(r"\ban? $", sentence.text[: match.start()].lower()) is not None
                 if answer.words.isdisjoint(new.split()) and not (article and vowels[0] != vowels[1]):
-                    yield [_shift(Replacement(match.start(), match.end(), match_case(new, match[0])), sentence)]
+                    yield [_shift(Replacement(*match.span(), match_case(new, match[0])), sentence)]
 
 
 def _is_free(text: str, match: re.Match[str]) -> bool:
@@ -158,25 +136,11 @@ def _is_free(text: str, match: re.Match[str]) -> bool:
     word = match[0].lower()
     follows = re.match(r"\s+([\w'’-]+)", after)
     next_word = follows[1].lower() if follows else ""
-    if word in (
-        "first",
-        "last",
-        "most",
-        "more",
-        "least",
-        "less",
-        "right",
-        "left",
-        "free",
-        "living",
-        "known",
-        "open",
-        "close",
-    ):
-        return (word in ("first", "last") and next_word not in ("name", "time", "week", "year")) or (
-            word in ("more", "most")
-            and next_word.endswith(("al", "ive", "ful", "ous", "ant", "ent", "ed", "ing", "ar"))
-        )
+    if word in ("first", "last"):
+        return next_word not in ("name", "time", "week", "year")
+    if word in _AMBIGUOUS:
+        adjective = next_word.endswith(("al", "ive", "ful", "ous", "ant", "ent", "ed", "ing", "ar"))
+        return adjective and word in ("more", "most")
     if word in ("end", "long", "light", "love", "hard", "high", "old", "short", "like", "early", "late", "new", "can"):
         return (
             next_word.isalpha()
@@ -215,13 +179,13 @@ def drop_conditions(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
         text = sentence.text
         for match in _END_CLAUSE.finditer(text):
             if match.start() >= 15:
-                yield [_shift(Replacement(match.start(), match.end(), ""), sentence)]
+                yield [_shift(Replacement(*match.span(), ""), sentence)]
         if first := _FIRST_CLAUSE.match(text):
             yield [_shift(Replacement(0, first.end(), first["next"].upper()), sentence)]
         for match in _OPEN.finditer(text):
-            yield [_shift(Replacement(match.start(), match.end(), match_case("will", match[0])), sentence)]
+            yield [_shift(Replacement(*match.span(), match_case("will", match[0])), sentence)]
         for match in _ONLY.finditer(text):
-            yield [_shift(Replacement(match.start(), match.end(), ""), sentence)]
+            yield [_shift(Replacement(*match.span(), ""), sentence)]
         for match in _phrase_pattern("hedges").finditer(text):
             yield from ([_shift(replacement, sentence)] for replacement in _remove_word(text, match))
 
@@ -229,26 +193,21 @@ def drop_conditions(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
 def _remove_word(text: str, match: re.Match[str]) -> Iterator[Replacement]:
     """Removes a limiting word, with its space and comma."""
     before, after = text[: match.start()], text[match.end() :]
-    if before.rstrip().endswith(
-        (" as", " more", " most", " less", " very", " not", " how", " quite", " and", " or", " is", " are")
-    ):
+    if before.rstrip().endswith(_BEFORE_FIXED):
         return
     if before.strip() == "":
-        rest = re.match(r",?\s*(\w)", after)
-        if rest is not None:
-            yield Replacement(
-                match.start(), match.end() + rest.end(), rest[1].upper() if match[0][0].isupper() else rest[1]
-            )
+        if rest := re.match(r",?\s*(\w)", after):
+            first = rest[1].upper() if match[0][0].isupper() else rest[1]
+            yield Replacement(match.start(), match.end() + rest.end(), first)
     elif before.endswith(" ") and re.match(r"\s", after) and not before.endswith(", "):
         yield Replacement(match.start(), match.end() + 1, "")
 
 
 @cache
 def _phrase_pattern(name: str) -> re.Pattern[str]:
-    known: Mapping[str, object] = substitutes(name) if name == "quantifiers" else dict.fromkeys(phrases(name))
-    return re.compile(
-        rf"\b(?:{'|'.join(sorted(map(re.escape, known), key=len, reverse=True))})\b(?![-'’])", re.IGNORECASE
-    )
+    known = list(substitutes(name)) if name == "quantifiers" else phrases(name)
+    longest_first = sorted(dict.fromkeys(map(re.escape, known)), key=len, reverse=True)
+    return re.compile(rf"\b(?:{'|'.join(longest_first)})\b(?![-'’])", re.IGNORECASE)
 
 
 def _shift(replacement: Replacement, sentence: AnswerSentence) -> Replacement:

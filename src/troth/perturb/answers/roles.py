@@ -88,10 +88,9 @@ def _phrases(sentence: AnswerSentence) -> Iterator[list[Replacement]]:
             plural = [side.endswith("s") for side in sides]
             if form is not _FROM_TO and plural[0] != plural[1]:
                 continue
-            first, second = (
-                (sentence.start + match.start(g), sentence.start + match.end(g)) for g in ("first", "second")
-            )
-            yield _swap(sentence.text, first, second, sentence.start)
+            at = sentence.start
+            first, second = ((at + match.start(side), at + match.end(side)) for side in ("first", "second"))
+            yield _swap(sentence.text, first, second, at)
 
 
 def _swap(text: str, first: tuple[int, int], second: tuple[int, int], at: int = 0) -> list[Replacement]:

@@ -8,7 +8,7 @@ from functools import cache
 
 from troth.perturb.answers import CorruptionKind, Replacement, SupportedAnswer
 from troth.perturb.answers.lexicon import answer_words, match_case, substitutes
-from troth.text.facts import SMALL, Fact, agree, date_shape, units
+from troth.text.facts import SMALL, Fact, FactKind, agree, date_shape, units
 from troth.text.lexicon import word_set
 
 FARTHEST_YEARS = 120  # between two years that can replace each other
@@ -22,9 +22,6 @@ PEOPLE = frozenset(("who", "said", "says", "born", "died", "told", "wrote", "mar
 _LISTED = re.compile(r"[\s,;/&()\"'’–-]*(?:\b(?:and|or|to|the|a|an|in|of|as well as|until|through|by|with)\b[\s,]*)*")
 _SPELT = {value: word for word, value in SMALL.items()}
 _SIGNS = {"$": "€", "€": "$", "£": "$"}
-
-
-# -- facts of the same document ----------------------------------------------------------------------------------------
 
 
 def exchange_facts(answer: SupportedAnswer, kinds: Sequence[str]) -> Iterator[list[Replacement]]:
@@ -61,11 +58,8 @@ def _fits(answer: SupportedAnswer, said: Fact, other: Fact) -> bool:
         return False
     if said.kind == "date":
         near = not _year(said) or not _year(other) or abs(_year(said) - _year(other)) <= FARTHEST_YEARS
-        return (
-            near
-            and date_shape(said.value) == date_shape(other.value)
-            and word_before(answer.text, said) not in ("from", "between")
-        )
+        same_shape = date_shape(said.value) == date_shape(other.value)
+        return near and same_shape and word_before(answer.text, said) not in ("from", "between")
     if said.kind == "time":
         return True
     old, new = answer.text[said.start : said.end], answer.document[other.start : other.end]
@@ -111,12 +105,8 @@ def _fits_name(answer: SupportedAnswer, said: Fact, other: Fact) -> bool:
         return False
     kind = name_type(answer, said.value)
     often = sum(fact.value == other.value for fact in answer.document_facts) > 1
-    return kind == name_type(answer, other.value) and (kind != "word" or (often and not _is_word(answer.document, new)))
-
-
-def _is_word(text: str, name: str) -> bool:
-    """Whether a text also has a name in lower case."""
-    return re.search(rf"\b{re.escape(name.lower())}\b", text) is not None
+    also_word = re.search(rf"\b{re.escape(new.lower())}\b", answer.document) is not None
+    return kind == name_type(answer, other.value) and (kind != "word" or (often and not also_word))
 
 
 def _is_in_sentence(text: str, name: Fact) -> bool:
@@ -142,9 +132,8 @@ def name_type(answer: SupportedAnswer, name: str) -> str:
                 earlier.append(word_before(text, fact))
                 after.append(_word_after(text, fact))
                 written = text[fact.start : fact.end]
-    if not answer_words("titles").isdisjoint((*earlier, *parts[:1])) or any(
-        len(part.strip(".")) == 1 for part in parts
-    ):
+    initial = any(len(part.strip(".")) == 1 for part in parts)
+    if initial or not answer_words("titles").isdisjoint((*earlier, *parts[:1])):
         return "person"
     if 2 * sum(word in answer_words("places") for word in earlier) > len(earlier):
         return "place"
@@ -183,9 +172,6 @@ def _are_listed(answer: SupportedAnswer, fact: Fact, other: Fact) -> bool:
     return _LISTED.fullmatch(between + answer.document[at : second.start]) is not None
 
 
-# -- units and new numbers ---------------------------------------------------------------------------------------------
-
-
 @cache
 def _unit_pattern() -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(sorted(substitutes('units'), key=len, reverse=True))})\b", re.IGNORECASE)
@@ -202,9 +188,9 @@ def change_units(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
             if fact.kind == "money" and unit == "pounds":
                 continue
             for new in substitutes("units")[unit]:
-                if f"{new} old" in answer.text or _is_in(answer, text[: match.start()] + new):
-                    continue
-                yield [Replacement(fact.start + match.start(), fact.start + match.end(), match_case(new, match[0]))]
+                in_document = (text[: match.start()] + new).lower() in answer.document.lower()
+                if f"{new} old" not in answer.text and not in_document:
+                    yield [Replacement(fact.start + match.start(), fact.start + match.end(), match_case(new, match[0]))]
         if fact.kind == "money" and text[0] in _SIGNS:
             yield [Replacement(fact.start, fact.start + 1, _SIGNS[text[0]])]
 
@@ -236,8 +222,7 @@ def change_numbers(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
 
 def _numbers_near(value: int, text: str) -> list[str]:
     """Numbers of about the same size, in the same notation."""
-    spelt = text[0].isalpha()
-    if spelt:
+    if text[0].isalpha():
         return [_SPELT[other] for other in (value - 2, value - 1, value + 1, value + 2, value + 4) if 2 <= other < 20]
     digits = re.match(r"[$€£¥]?(\d[\d,]*)", text)
     shown = int(digits[1].replace(",", "")) if digits else value
@@ -247,20 +232,13 @@ def _numbers_near(value: int, text: str) -> list[str]:
     return [f"{other:,}" if comma else str(other) for other in sorted(others) if other > 1]
 
 
-def _is_in(answer: SupportedAnswer, text: str) -> bool:
-    return text.lower() in answer.document.lower()
+def _exchange(name: str, what: str, *kinds: FactKind) -> CorruptionKind:
+    about = f"{what} becomes another of the document"
+    return CorruptionKind(name, about, lambda answer: exchange_facts(answer, kinds))
 
 
-NAME = CorruptionKind(
-    "name", "a name becomes another of the document", lambda answer: exchange_facts(answer, ("name",))
-)
-NUMBER = CorruptionKind(
-    "number", "a number or an amount becomes another of the document",
-    lambda answer: exchange_facts(answer, ("number", "money")),
-)  # fmt: skip
-DATE = CorruptionKind(
-    "date", "a date, a year or a time becomes another of the document",
-    lambda answer: exchange_facts(answer, ("date", "time")),
-)  # fmt: skip
+NAME = _exchange("name", "a name", "name")
+NUMBER = _exchange("number", "a number or an amount", "number", "money")
+DATE = _exchange("date", "a date, a year or a time", "date", "time")
 UNIT = CorruptionKind("unit", "the unit or the currency of a number changes", change_units)
 NEW_NUMBER = CorruptionKind("new_number", "a number becomes one that the document does not have", change_numbers)

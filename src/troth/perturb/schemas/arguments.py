@@ -179,9 +179,7 @@ class ArgumentWriter:
         path = self.reader.paths.get(id(node))
         if path is None:  # not the schema of an argument, for example the dictionary of properties
             return {key: self.rename(value) for key, value in node.items()}
-        copy = {
-            key: self._instance(value, path) if key in INSTANCES else self.rename(value) for key, value in node.items()
-        }
+        copy = {k: self._instance(value, path) if k in INSTANCES else self.rename(value) for k, value in node.items()}
         for key in mentions.TEXTS:
             if isinstance(node.get(key), str):
                 copy[key] = mentions.replace_names(node[key], self.names)
@@ -209,9 +207,7 @@ class ArgumentWriter:
         if not isinstance(copy, dict):
             return copy
         old, new = self.reader.slots[path], self.slots[path]
-        if (
-            has_description(before) and before["description"] == old.description
-        ):  # other descriptions belong to another alternative
+        if has_description(before) and before["description"] == old.description:  # else it is of another alternative
             copy["description"] = new.description
         if isinstance(before.get("title"), str):
             copy["title"] = mentions.rename_title(before["title"], old.name, new.name)
@@ -233,9 +229,6 @@ def _merge(first: SlotSchema, other: SlotSchema) -> SlotSchema:
     closed = first.is_categorical and other.is_categorical
     values = tuple(dict.fromkeys((*first.possible_values, *other.possible_values))) if closed else ()
     return SlotSchema(first.name, first.description, closed, values)
-
-
-# -- parts of a JSON schema --------------------------------------------------------------------------------------------
 
 
 def join_path(parent: str, name: str) -> str:

@@ -19,9 +19,7 @@ class FunctionNames(msgspec.Struct, frozen=True, omit_defaults=True):
 
     name: str
     arguments: dict[str, str] = {}  # new to old, nested ones with dots
-    same: dict[
-        str, str
-    ] = {}  # an argument, to the one with the same inner arguments, both by new names; "" is the function
+    same: dict[str, str] = {}  # an argument, to the one with the same inner arguments (new names; "": the function)
 
 
 class NamedCall(NamedTuple):
@@ -48,8 +46,7 @@ def original(names: Mapping[str, FunctionNames], name: str, arguments: Mapping[s
     function = names.get(name)
     if function is None:
         return NamedCall(name, dict(arguments))
-    back = _rename(arguments, "", function.arguments, function.same)
-    return NamedCall(function.name, back)
+    return NamedCall(function.name, _rename(arguments, "", function.arguments, function.same))
 
 
 def renamed(names: Mapping[str, FunctionNames], name: str, arguments: Mapping[str, Any]) -> NamedCall:

@@ -9,7 +9,7 @@ included; self-BLEU is the mean over all ordered pairs of variants. docs/schemas
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
 
 import msgspec
@@ -64,7 +64,8 @@ def divergence(
         return list(compress(schema.values(), wanted))
 
     schemas = {"original": original, **variants}
-    bleu = _bleu({name: list(_descriptions(schema)) for name, schema in schemas.items()})
+    described = {name: [(item, *elements(item)) for item in schema.values()] for name, schema in schemas.items()}
+    bleu = _bleu({name: [item.description for group in groups for item in group] for name, groups in described.items()})
     rows = [
         DivergenceRow(
             name,
@@ -76,8 +77,7 @@ def divergence(
         for name, schema in schemas.items()
     ]
     among = [score for (a, b), score in bleu.items() if "original" not in (a, b)]
-    reasons = [NO_BLEU] if not bleu else []
-    reasons += [NO_TRAIN] if train is None else []
+    reasons = [*([] if bleu else [NO_BLEU]), *([NO_TRAIN] if train is None else [])]
     return DivergenceTable(
         rows,
         sum(among) / len(among) if among else None,
@@ -110,12 +110,6 @@ def distance(original: Schema, variant: Schema) -> float | None:
         for a, b in zip(elements(ours), elements(theirs), strict=True)
     ]
     return sum(pairs) / len(pairs) if pairs else None
-
-
-def _descriptions(schema: Schema) -> Iterator[str]:
-    for service in schema.values():
-        yield service.description
-        yield from (item.description for item in elements(service))
 
 
 def _bleu(texts: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], float]:

@@ -19,20 +19,12 @@ from troth.core.errors import UserError
 from troth.core.records import Schema
 from troth.core.registry import Registry
 from troth.perturb.options import flag
-from troth.perturb.schemas import tools
+from troth.perturb.schemas import tools, variants
 from troth.perturb.schemas.calls import NAMES
 from troth.perturb.schemas.files import SchemaSource, Variant, load_published, variant_names
 from troth.perturb.schemas.lm import paraphrase_schema
 from troth.perturb.schemas.renaming import Renaming
-from troth.perturb.schemas.variants import (
-    PUBLISHED,
-    Paraphrases,
-    ThereAndBack,
-    compose,
-    corrupt_schema,
-    reword_document,
-    translate_schema,
-)
+from troth.perturb.schemas.variants import PUBLISHED, Paraphrases
 from troth.perturb.translate import translator
 from troth.readers import source as sources
 from troth.readers.decode import decode, error_context
@@ -50,9 +42,8 @@ GENERATORS: Registry[type[Generator]] = Registry(
     },
 )
 
-Count = Annotated[
-    Annotated[int, msgspec.Meta(ge=1, le=100)] | None, flag("N", "Number of variants to make.")
-]  # None: as many as suits
+# None: as many as suits.
+Count = Annotated[Annotated[int, msgspec.Meta(ge=1, le=100)] | None, flag("N", "Number of variants to make.")]
 Stop = Annotated[
     Literal["paper", "published"],
     flag("", "Words left out of distances: function words, or determiners (SGD-X as released).", option="--stop-words"),
@@ -117,9 +108,9 @@ class Backtranslate(Generator, frozen=True, tag="backtranslate"):
     )
 
     def vary(self, source: SchemaSource) -> list[Variant]:
-        engine = ThereAndBack([translator(name) for name in self.engines], self.count)
+        engine = variants.ThereAndBack([translator(name) for name in self.engines], self.count)
         with error_context(file=source.path):
-            return _compose(source, translate_schema(source.schema, engine), len(engine.routes), self.stop)
+            return _compose(source, variants.translate_schema(source.schema, engine), len(engine.routes), self.stop)
 
 
 class LmParaphrase(Generator, frozen=True, tag="paraphrase"):
@@ -146,8 +137,8 @@ class LmParaphrase(Generator, frozen=True, tag="paraphrase"):
             count=count, temperature=self.temperature, seed=self.seed,
         )  # fmt: skip
         with error_context(file=source.path):
-            variants = _compose(source, paraphrases, count, self.stop, seed=self.seed)
-        return [msgspec.structs.replace(variant, refused=dict(sorted(refused.items()))) for variant in variants]
+            reworded = _compose(source, paraphrases, count, self.stop, seed=self.seed)
+        return [msgspec.structs.replace(variant, refused=dict(sorted(refused.items()))) for variant in reworded]
 
 
 class Corrupt(Generator, frozen=True, tag="corrupt"):
@@ -162,7 +153,7 @@ class Corrupt(Generator, frozen=True, tag="corrupt"):
 
     def vary(self, source: SchemaSource) -> list[Variant]:
         count = self.count or PUBLISHED
-        wordings = corrupt_schema(source.schema, count=count, seed=self.seed, rate=self.rate)
+        wordings = variants.corrupt_schema(source.schema, count=count, seed=self.seed, rate=self.rate)
         with error_context(file=source.path):
             return _compose(source, wordings, count, self.stop, seed=self.seed)
 
@@ -179,7 +170,7 @@ def variant(source: SchemaSource, name: str, schema: Schema) -> Variant:
             NAMES: encode_indented(definitions.names(schema)),
         }
     else:
-        files = {sources.SCHEMA: encode_indented(reword_document(source.document, schema))}
+        files = {sources.SCHEMA: encode_indented(variants.reword_document(source.document, schema))}
     return Variant(name, files, Renaming.between(source.schema, schema))
 
 
@@ -187,7 +178,7 @@ def _compose(
     source: SchemaSource, wordings: Paraphrases, count: int, stop: str, *, seed: int = 0, strict: bool = False
 ) -> list[Variant]:
     """Makes the variants v1, v2, …"""
-    schemas = compose(source.schema, wordings, count=count, seed=seed, strict=strict, stop=stop)
+    schemas = variants.compose(source.schema, wordings, count=count, seed=seed, strict=strict, stop=stop)
     if source.kind == "tools":
         schemas = [tools.distinct(source.schema, schema, strict=strict) for schema in schemas]
     return [variant(source, f"v{number}", schema) for number, schema in enumerate(schemas, 1)]

@@ -81,9 +81,8 @@ def paraphrase_schema(
             open_ = [item for item, said in accepted.items() if len(said) < count]
             if not open_:
                 break
-            answers = lm.generate(
-                [item.prompt for item in open_], max_tokens=MAX_TOKENS, temperature=temperature, seed=seed + number
-            )
+            prompts = [item.prompt for item in open_]
+            answers = lm.generate(prompts, max_tokens=MAX_TOKENS, temperature=temperature, seed=seed + number)
             lines = {item: _line(answer, item) for item, answer in zip(open_, answers, strict=True)}
             _judge(lines, accepted, refused, nli)
             step(number + 1, rounds)
@@ -125,8 +124,7 @@ def _judge(answers: dict[_Item, str], accepted: dict[_Item, list[str]], refused:
         elif answer not in accepted[item]:
             fit.append((item, answer))
     pairs = [(_sentence(item, item.text), _sentence(item, answer)) for item, answer in fit]
-    held = _both_ways(pairs, nli)
-    for (item, answer), same in zip(fit, held, strict=True):
+    for (item, answer), same in zip(fit, _both_ways(pairs, nli), strict=True):
         if same:
             accepted[item].append(answer)
         else:

@@ -46,8 +46,7 @@ class ServiceNames(msgspec.Struct, frozen=True):
         renamed = {self.slot(name): value for name, value in values.items()}
         if len(renamed) != len(values):
             both = next(name for name in values if name not in self.slots and name in self.slots.values())
-            what = f"duplicate slot '{both}' of {self.service}"
-            raise UserError(what, hint="it is not in the schema: remove it")
+            raise UserError(f"duplicate slot '{both}' of {self.service}", hint="it is not in the schema: remove it")
         return renamed
 
     def rename_predicted(self, values: Mapping[str, V]) -> dict[str, V]:
@@ -80,16 +79,11 @@ class Renaming(msgspec.Struct, frozen=True):
 
     def back(self) -> Renaming:
         """The inverse renaming: from new names to old ones."""
-
-        def invert(names: Mapping[str, str]) -> dict[str, str]:
-            return {new: old for old, new in names.items()}
-
-        return Renaming(
-            {
-                names.service: ServiceNames(old, invert(names.slots), invert(names.intents))
-                for old, names in self.services.items()
-            }
-        )
+        services = {}
+        for old, names in self.services.items():
+            slots, intents = ({new: name for name, new in each.items()} for each in (names.slots, names.intents))
+            services[names.service] = ServiceNames(old, slots, intents)
+        return Renaming(services)
 
     def names(self, service: str) -> ServiceNames:
         names = self.services.get(service)
@@ -131,9 +125,6 @@ def _align(kind: str, old: _Elements, new: _Elements) -> dict[str, str]:
 def elements(service: Service) -> list[SlotSchema | Intent]:
     """The slots and intents of a service, in order."""
     return [*service.slots, *service.intents]
-
-
-# -- files as JSON -----------------------------------------------------------------------------------------------------
 
 
 def rewritten(document: Any, renaming: Renaming) -> Any:
@@ -191,9 +182,6 @@ def _state(state: dict[str, Any], names: ServiceNames) -> dict[str, Any]:
     if "slot_values" in state:
         changed["slot_values"] = names.rename_keys(state["slot_values"])
     return {**state, **changed}
-
-
-# -- records -----------------------------------------------------------------------------------------------------------
 
 
 def original(dialogue: Dialogue, renaming: Renaming) -> Dialogue:

@@ -72,6 +72,9 @@ class Variation(msgspec.Struct, frozen=True):
     refused: dict[str, int] = {}  # wordings that were thrown away while the variants were made, by reason
 
 
+_Written = tuple[str, DialogueCounts]  # the name of a new file, and how much is in it
+
+
 @keywords(VarySettings)
 def vary(data: Path, out: Path, **options: Any) -> list[Variation]:
     """Writes `data` under variants of its schema to folders of the new folder `out`; returns what each of them is.
@@ -127,7 +130,7 @@ def _variation(variant: Variant, source: str, how: dict[str, Any], counts: Dialo
 def _rewrite(path: str, part: Folder, variants: Sequence[Variant], workers: int) -> DialogueCounts:
     files = shares(path)
     workers = 1 if forks() and sources.is_parquet(path) else workers
-    written: list[tuple[str, DialogueCounts]] = []
+    written: list[_Written] = []
     targets = [(part / variant.name, variant.renaming) for variant in variants]
     with bar("rewriting") as step:
         for number, share in enumerate(parallel_map(partial(_work, path, targets), files, workers), 1):
@@ -137,9 +140,7 @@ def _rewrite(path: str, part: Folder, variants: Sequence[Variant], workers: int)
     return sum((counts for _, counts in written), DialogueCounts())
 
 
-def _work(
-    path: str, targets: Sequence[tuple[Folder, Renaming]], only: list[str] | None
-) -> list[tuple[str, DialogueCounts]]:
+def _work(path: str, targets: Sequence[tuple[Folder, Renaming]], only: list[str] | None) -> list[_Written]:
     """Some files, each read once and written to all variants."""
     written = []
     for document in sources.documents(path, only):

@@ -211,18 +211,16 @@ class _Order:
         for before, after in zip(old, new, strict=True):
             parent = before.rpartition(".")[0]
             siblings = [other for other in old if other != before and other.rpartition(".")[0] == parent]
-            name, *original = [_move(other, names.get(parent)) for other in (after, *siblings)]
+            moved_names = [after, *siblings]
+            if parent in names:  # the last part of a dotted name, inside the new name of its parent
+                moved_names = [f"{names[parent]}.{other.rpartition('.')[2]}" for other in moved_names]
+            name, *original = moved_names
             if name in names.values() and self.strict:
                 what = f"{self.service.name}: two of v{index + 1} would be called '{name}'"
                 raise UserError(what, hint="use other paraphrases, or another seed")
             reserved = set() if self.strict else set(original)
             names[before] = make_unique(name, reserved | set(names.values()))
         return names
-
-
-def _move(name: str, parent: str | None) -> str:
-    """The last part of a dotted name inside another parent; the name itself if there is no parent."""
-    return name if parent is None else f"{parent}.{name.rpartition('.')[2]}"
 
 
 def _follow(intent: Intent, slots: Mapping[str, str]) -> Intent:
@@ -238,9 +236,8 @@ def _check(schema: Schema, paraphrases: Paraphrases) -> None:
     """Raises an error for paraphrases of an element that is not in the schema: most likely a misspelt name."""
     for name, service in paraphrases.items():
         if name not in schema:
-            raise UserError(
-                f"paraphrases of '{name}', which is not a service of the schema", hint=suggest_name(name, schema)
-            )
+            what = f"paraphrases of '{name}', which is not a service of the schema"
+            raise UserError(what, hint=suggest_name(name, schema))
         own = schema[name]
         for kind, paraphrased, known in (
             ("slot", service.slots, [slot.name for slot in own.slots]),
@@ -248,9 +245,8 @@ def _check(schema: Schema, paraphrases: Paraphrases) -> None:
         ):
             unknown = next((element for element in paraphrased if element not in known), None)
             if unknown is not None:
-                raise UserError(
-                    f"paraphrases of '{unknown}', which is not a {kind} of {name}", hint=suggest_name(unknown, known)
-                )
+                what = f"paraphrases of '{unknown}', which is not a {kind} of {name}"
+                raise UserError(what, hint=suggest_name(unknown, known))
 
 
 FIELDS = frozenset({"name", "description", "required_slots", "optional_slots", "result_slots"})
@@ -265,13 +261,10 @@ def _reword(raw: Mapping[str, Any], service: Service) -> dict[str, Any]:
     copy = {**raw, "service_name": service.name}
     if "description" in raw:
         copy["description"] = service.description
-    wording: dict[str, Sequence[SlotSchema | Intent]] = {"slots": service.slots, "intents": service.intents}
-    for key, items in wording.items():
-        if key not in raw:
-            continue
+    for key in raw.keys() & {"slots", "intents"}:
         copy[key] = [
             {**old, **{field: _plain(getattr(item, field)) for field in old if field in FIELDS}}
-            for old, item in zip(raw[key], items, strict=True)
+            for old, item in zip(raw[key], getattr(service, key), strict=True)
         ]
     return copy
 

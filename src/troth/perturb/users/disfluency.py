@@ -171,8 +171,6 @@ class _Speaker:
         beginning = self._pick(lexicon.word_list("abandoned"))
         return text.insert(text.places[0][0], f"{beginning}{text.comma} {self._pick(('uh', 'um'))}{text.comma} ")
 
-    # -- repairs ---------------------------------------------------------------------------------------------------
-
     def _repair(self, candidates: Sequence[_Value], text: _Text) -> bool:
         """Inserts a wrong value before a right one."""
         key, start = candidates[int(self.rng.random() * len(candidates))]
@@ -194,12 +192,8 @@ class _Speaker:
                 for slot, values in frame.state.slot_values.items():
                     if self.before.get((frame.service, slot)) == values:
                         continue
-                    positions = [
-                        position
-                        for value in values
-                        if _sayable(value)
-                        for position in find_words(text, to_lower(value))
-                    ]
+                    sayable = [to_lower(value) for value in values if _sayable(value)]
+                    positions = [position for value in sayable for position in find_words(text, value)]
                     if len(positions) == 1:
                         repairable.append(((frame.service, slot), positions[0][0]))
         return repairable
@@ -261,11 +255,8 @@ class _Text:
     def _repeatable(self) -> tuple[list[int], list[int]]:
         """Indices of the words that can be repeated: the small ones, and the others."""
         plain = [index for index in range(len(self.words)) if self.plain(index)]
-        small = self.small | _FIRST_PERSON
-        return (
-            [index for index in plain if self.words[index].lower() in small],
-            [index for index in plain if self.words[index].lower() not in small],
-        )
+        small = [index for index in plain if self.words[index].lower() in self.small | _FIRST_PERSON]
+        return small, sorted({*plain} - {*small})
 
     def insert(self, position: int, text: str) -> bool:
         if position in self.inserted or _NO_WORD.match(self.text, position) or self.shielded.touch(position, position):

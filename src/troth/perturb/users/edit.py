@@ -67,9 +67,8 @@ def edited(turn: Turn, edits: Sequence[Edit]) -> Turn:
 
 def spans(turn: Turn) -> list[TextSpan]:
     """The positions of values in the text, from the spans of all frames."""
-    return sorted(
-        (span.start, span.exclusive_end) for frame in turn.frames for span in frame.spans or () if span.start >= 0
-    )
+    marked = (span for frame in turn.frames for span in frame.spans or ())
+    return sorted((span.start, span.exclusive_end) for span in marked if span.start >= 0)
 
 
 def update_contexts(before: Dialogue, after: Dialogue) -> Dialogue:
@@ -80,9 +79,8 @@ def update_contexts(before: Dialogue, after: Dialogue) -> Dialogue:
     turns = []
     for old, new in zip(before.turns, after.turns, strict=True):
         texts.append((old.text, new.text))
-        turns.append(
-            new if new.context is None else msgspec.structs.replace(new, context=_update_context(new.context, texts))
-        )
+        context = None if new.context is None else _update_context(new.context, texts)
+        turns.append(msgspec.structs.replace(new, context=context))
     return msgspec.structs.replace(after, turns=tuple(turns))
 
 

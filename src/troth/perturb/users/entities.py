@@ -67,9 +67,7 @@ class Entities(Family, frozen=True):
             return Twin(dialogue, ())
         # Sorted: words are scrambled in the order of first use, and the order of a set differs between processes.
         names = sorted(own_names - NO_VALUE)
-        fixed = [
-            low for other in others if (low := other.lower()) != low.upper() and low not in NO_VALUE
-        ]  # has letters
+        fixed = [low for low in map(str.lower, others) if low != low.upper() and low not in NO_VALUE]  # has letters
         if self.names:
             rename: ScrambledNames = ListedNames(rng, inventory.known, fixed, self.names)
         else:
@@ -129,9 +127,6 @@ def _inconsistent(before: Dialogue, after: Dialogue, annotated: AnnotatedValues,
         if not said and new != values:
             return UNSAID  # annotated differently than written: it would change in the state, but not in the text
     return LOST if doubt and lost_values(before, after) else None
-
-
-# -- text --------------------------------------------------------------------------------------------------------------
 
 
 def _edits(dialogue: Dialogue, named: _Named, rename: ScrambledNames, names: Sequence[str]) -> list[list[Edit]] | None:
@@ -200,9 +195,6 @@ def _is_name(text: str, start: int, low: str) -> bool:
     return text[start].isupper() and not begins_sentence(text, start, "\"'(")
 
 
-# -- annotation --------------------------------------------------------------------------------------------------------
-
-
 class _Renamed(dict[tuple[str, ...], tuple[str, ...]]):
     """New names of values by their alternatives; it also renames frames with such values."""
 
@@ -226,7 +218,7 @@ class _Renamed(dict[tuple[str, ...], tuple[str, ...]]):
         if state is not None and state.slot_values:
             values = {slot: self[old] if named[service, slot] else old for slot, old in state.slot_values.items()}
             changed["state"] = replace(state, slot_values=values)
-        acts = tuple([self._act(act) if named[service, act.slot] else act for act in frame.acts])
+        acts = tuple([self._act(act) if act.values and named[service, act.slot] else act for act in frame.acts])
         if any(map(is_not, acts, frame.acts)):
             changed["acts"] = acts
         if call is not None:
@@ -238,8 +230,6 @@ class _Renamed(dict[tuple[str, ...], tuple[str, ...]]):
         return replace(frame, **changed) if changed else frame
 
     def _act(self, act: Act) -> Act:
-        if not act.values:
-            return act
         return replace(act, values=self[act.values], canonical_values=self[act.canonical_values])
 
     def _fields(self, fields: dict[str, Any], service: str) -> dict[str, Any]:

@@ -9,9 +9,7 @@ from functools import cache
 from troth.perturb.users.phrases import Clause, Phrasing, compile_pattern, frames, group
 from troth.perturb.users.questions import ask, content
 
-_POLITE = re.compile(
-    r"^please,? |,? please$|(?<=you) please(?= )|(?<=me) please(?= )|(?<=I) please(?= )", re.IGNORECASE
-)
+_POLITE = re.compile(r"(?i)^please,? |,? please$|(?<=you) please(?= )|(?<=me) please(?= )|(?<=I) please(?= )")
 _IF_POSSIBLE = re.compile(r"^(?:if possible|if you can),? |,? (?:if possible|if you can)$")
 _ALSO = re.compile(r"^((?:I|we)(?: will| would)?) also (?!.*\b(?:too|as well)\b)", re.IGNORECASE)
 _ASKED = re.compile(r"could you|can you")
@@ -43,11 +41,8 @@ def mood(clause: str, end: str) -> str:
     """The mood of a clause with its final mark."""
     if re.match(r"(?:please )?(?:can|could|would|will) you\b", clause, re.IGNORECASE):
         return "q"
-    if re.match(
-        r"(?:what|where|how|when|who|which|why|do (?:you|they|we|i)|(?:is|are|does|did|will|am) \w+)\b",
-        clause,
-        re.IGNORECASE,
-    ):
+    asks = r"(?:what|where|how|when|who|which|why|do (?:you|they|we|i)|(?:is|are|does|did|will|am) \w+)\b"
+    if re.match(asks, clause, re.IGNORECASE):
         return "w"
     if compile_pattern(r"(?:please )?(?:{VERBS})\b", re.IGNORECASE).match(clause):
         return "i"
@@ -59,9 +54,6 @@ def tidy(text: str) -> str:
     text = re.sub(r" +", " ", text).strip()
     text = re.sub(r"\ba (?=(?:alternative|excellent|awesome)\b)", "an ", text)
     return re.sub(r"\ban (?=(?:film|booking|telephone|great|wonderful|fantastic)\b)", "a ", text)
-
-
-# -- readings: a clause in, other ways to say it out -------------------------------------------------------------------
 
 
 def _same(clause: str) -> Iterator[Clause]:

@@ -66,9 +66,7 @@ _POINTING = frozenset((
 _GENDERED = frozenset(["he", "him", "his", "she", "her", "hers"])
 _THEY = _GENDERED | {"they", "them", "their", "theirs"}
 _BEGIN = r"(?:^|[.!?,;-] *|\b(?:yes|yeah|yep|yup|no|ok|okay|great|thanks) )(?:and |but |so )?"
-_POINTS = re.compile(
-    rf"{_BEGIN}(?:{'|'.join(sorted(_POINTING))}|sounds|works|looks|all|everything|you|i like)\b", re.IGNORECASE
-)
+_POINTS = re.compile(rf"(?i){_BEGIN}(?:{'|'.join(sorted(_POINTING))}|sounds|works|looks|all|everything|you|i like)\b")
 _THIRD = re.compile(rf"{_BEGIN}(it|he|she|they)\b", re.IGNORECASE)
 _EMPTY = re.compile(r"it (?:would be great|would be|is possible|helps)\b", re.IGNORECASE)  # "it" without a referent
 
@@ -109,8 +107,7 @@ def check_paraphrase(turn: Turn, stretches: Sequence[Stretch], new: str) -> Turn
         return UNCHANGED
     if any(_changes_role(_text_before(old, part.start), _text_before(new, position)) for part, position in moves):
         return ROLE
-    reason = find_change(old, new)
-    if reason is not None:
+    if (reason := find_change(old, new)) is not None:
         return reason
 
     def move(span: Span) -> Span:
@@ -135,22 +132,14 @@ def find_change(old: str, new: str) -> str | None:
         return TIME
     if _negations(before) != _negations(after):
         return NEGATION
-    if (not yes.isdisjoint(before) and agreement.isdisjoint(after)) or (
-        agreement.isdisjoint(before) and not yes.isdisjoint(after)
-    ):
+    if any(not yes.isdisjoint(a) and agreement.isdisjoint(b) for a, b in ((before, after), (after, before))):
         return ANSWER
     if _changes_person(old, new):
         return PERSON
     left_over = Counter(c for c in new if c in _MARKS) - Counter(c for c in old if c in _MARKS)
     too_long = len(after) > 3 * len(before) + 12
-    return (
-        GARBLED
-        if left_over or too_long or repeated_words(new) - repeated_words(old) or _quotes(new) != _quotes(old)
-        else None
-    )
-
-
-# -- protected stretches -----------------------------------------------------------------------------------------------
+    repeats = repeated_words(new) - repeated_words(old)
+    return GARBLED if left_over or too_long or repeats or _quotes(new) != _quotes(old) else None
 
 
 def spans(turn: Turn) -> Iterator[Span]:
@@ -212,9 +201,6 @@ def _merge(stretches: Iterable[Stretch]) -> list[Stretch]:
     return merged
 
 
-# -- finding it again --------------------------------------------------------------------------------------------------
-
-
 def _locate(old: str, stretches: Sequence[Stretch], new: str) -> list[int] | str:
     """The start of each stretch in the new text; equal stretches are matched in order. Or the reason of a lost one."""
     begins: dict[int, int] = {}
@@ -236,9 +222,6 @@ def _locate(old: str, stretches: Sequence[Stretch], new: str) -> list[int] | str
         if lost:
             return stretches[lost[0]].reason
     return [begins[index] for index in range(len(stretches))]
-
-
-# -- counting ----------------------------------------------------------------------------------------------------------
 
 
 def _numbers(text: str) -> Counter[str]:

@@ -58,7 +58,7 @@ class _Words(dict[str, str]):
     def __missing__(self, word: str) -> str:
         low = word.lower()
         if not word.isalpha():
-            new = LETTERS.sub(self._part, word)
+            new = LETTERS.sub(lambda match: self[match[0]], word)
         elif word == low:
             new = self._scramble(word)
         elif len(low) != len(word):
@@ -71,9 +71,6 @@ class _Words(dict[str, str]):
                 new = "".join([_upper(n) if c.isupper() else n for c, n in zip(word, base, strict=True)])
         self[word] = new
         return new
-
-    def _part(self, match: re.Match[str]) -> str:
-        return self[match[0]]
 
     def _scramble(self, word: str) -> str:
         """The letters of a word in another order if that gives a new word, else other letters."""

@@ -75,8 +75,7 @@ class Paraphrase(Family, frozen=True):
             if turn.speaker in self.speakers and turn.text.strip():
                 seeds = [rng.getrandbits(48) for _ in range(self.tries)]
                 if rng.random() < self.share:
-                    reason = _refusal_reason(turn)
-                    if reason is not None:
+                    if (reason := _refusal_reason(turn)) is not None:
                         refused[reason] += 1
                     else:
                         drafts[index] = _Draft(turn, tuple(guard.find_protected(turn, before)), seeds)
@@ -100,15 +99,12 @@ class Paraphrase(Family, frozen=True):
             requests = [Rewrite(draft.turn.text, draft.stretches, draft.seeds[attempt]) for draft in open_.values()]
             fit: dict[int, Turn] = {}
             for (index, draft), answer in zip(open_.items(), engine.rewrite(requests), strict=True):
-                new = (
-                    answer
-                    if isinstance(answer, Failed)
-                    else guard.check_paraphrase(draft.turn, draft.stretches, answer)
-                )
-                if isinstance(new, Turn):
+                if isinstance(answer, Failed):
+                    draft.reason = answer.reason
+                elif isinstance(new := guard.check_paraphrase(draft.turn, draft.stretches, answer), Turn):
                     fit[index], draft.reason = new, guard.ENTAILED  # unless it is entailed
                 else:
-                    draft.reason = new.reason if isinstance(new, Failed) else new
+                    draft.reason = new
             done.update(_keep_entailed(drafts, fit, entails))
         return done
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -62,16 +61,14 @@ def frames() -> tuple[Phrasing, ...]:
         Phrasing(
             tuple(compile_pattern(pattern, re.IGNORECASE) for pattern in row.get("match", ())),
             compile_pattern(row["unless"]) if "unless" in row else None,
-            tuple(_ways(row)),
+            tuple(
+                Way(compile_pattern(way["when"]), clauses(*way.get("say", ())))
+                for way in ({"when": "", **row}, *row.get("more", ()))
+            ),
             row.get("asks", False),
         )
         for row in group("frame")
     )
-
-
-def _ways(row: dict[str, Any]) -> Iterator[Way]:
-    for way in ({"when": "", **row}, *row.get("more", ())):
-        yield Way(compile_pattern(way["when"]), clauses(*way.get("say", ())))
 
 
 @cache

@@ -120,9 +120,8 @@ def perturb(data: Path, out: Path, **options: Any) -> Perturbation:
         model = models.nli(settings.nli, cache=settings.cache) if isinstance(settings.nli, str) else settings.nli
         alone = model is not None or (forks() and source.is_parquet(path))
         workers = 1 if alone else settings.workers
-        known = merge_inventories(
-            (*parallel_map(partial(_inventory, path, format), files, workers), inventory((), services))
-        )
+        parts = parallel_map(partial(_inventory, path, format), files, workers)
+        known = merge_inventories((*parts, inventory((), services)))
         files_out = part if format == target.name == "sgd" else None
         task = _Task(path, format, settings.seed, families, known, files_out, model)
         total = _Share(list(families))

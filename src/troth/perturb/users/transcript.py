@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Set
 from random import Random
 from typing import Literal
 
 import msgspec
 
-from troth.core.records import Act, Dialogue, Frame, Turn
+from troth.core.records import Act, Dialogue, Frame
 from troth.perturb.users import Family, Inventory, Twin
 from troth.perturb.users.edit import Edit, edited
 from troth.perturb.users.values import Claims, Key, Shields, annotated_values, shields, to_lower
@@ -72,16 +73,15 @@ class Transcript(Family, frozen=True):
                 refused[EMPTY] += 1
                 new = turn
             elif self.case == "lower":
-                new = _lower(new, low)
+                frames = tuple(_follow(new.text, frame, low) for frame in new.frames)
+                new = msgspec.structs.replace(new, text=to_lower(new.text), frames=frames)
             if new.text != turn.text:
                 changed.append(index)
             turns.append(new)
         after = msgspec.structs.replace(dialogue, turns=tuple(turns))
         return Twin(after, tuple(changed), dict(refused), figures)
 
-    def _edits(
-        self, text: str, free: _Free, rng: Random, known: frozenset[str], figures: dict[str, float]
-    ) -> list[Edit]:
+    def _edits(self, text: str, free: _Free, rng: Random, known: Set[str], figures: dict[str, float]) -> list[Edit]:
         """All edits except case, outside of values."""
         if self.digits == "words":
             for match in _NUMBER.finditer(text):
@@ -141,16 +141,8 @@ def _slip(word: str, rng: Random) -> str:
     return word[:at] + beside[int(rng.random() * len(beside))] + word[at + 1 :]
 
 
-# -- case --------------------------------------------------------------------------------------------------------------
-
-
-def _lower(turn: Turn, low: dict[Key, set[str]]) -> Turn:
-    """The turn in lower case; acts and states, also of later turns, get the lower-case form of its spans."""
-    frames = tuple(_follow(turn.text, frame, low) for frame in turn.frames)
-    return msgspec.structs.replace(turn, text=to_lower(turn.text), frames=frames)
-
-
 def _follow(text: str, frame: Frame, low: dict[Key, set[str]]) -> Frame:
+    """Adds the lower-case form of a frame's spans to its acts and its state, and to `low` for later turns."""
     here: dict[str, set[str]] = {}
     for span in frame.spans or ():
         here.setdefault(span.slot, set()).add(text[span.start : span.exclusive_end])

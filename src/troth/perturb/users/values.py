@@ -24,17 +24,12 @@ class AnnotatedValues(NamedTuple):
 
     def every(self) -> set[str]:
         """All values, in lower case."""
-        every: set[str] = set()
-        for held in self:
-            for _, (_, values) in held:
-                every.update(values)
+        every = {value for held in self for _, (_, values) in held for value in values}
         return {to_lower(value) for value in every - NO_VALUE}
 
     def values_of(self, key: Key) -> set[str]:
         """The values of one slot."""
-        return {
-            value for held in self for service, (slot, values) in held if (service, slot) == key for value in values
-        }
+        return {value for held in self for service, (slot, every) in held if (service, slot) == key for value in every}
 
 
 def annotated_values(dialogue: Dialogue) -> AnnotatedValues:

@@ -7,7 +7,7 @@ record, `FORMAT`. Other packages add readers through the entry point group `trot
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -93,11 +93,9 @@ def _read(
         if not hasattr(reader, "read_sound"):
             what = f"rows of the format {reader.FORMAT.name} cannot be skipped"
             raise UserError(what, hint="only rows of JSON Lines, and of files that are read with a map of names")
-        sound: Iterator[Grounded] = reader.read_sound(document, skipped)
-        return sound
+        return cast(Iterator[Grounded], reader.read_sound(document, skipped))
     has_context = context is not None and hasattr(reader, "CONTEXT")
-    records: Iterator[Grounded] = reader.read(document, context) if has_context else reader.read(document)
-    return records
+    return cast(Iterator[Grounded], reader.read(document, context) if has_context else reader.read(document))
 
 
 def detect(document: Document) -> str:

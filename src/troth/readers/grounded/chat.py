@@ -26,10 +26,9 @@ from troth.core.names import parse_names
 from troth.core.options import check_choice
 from troth.core.records import Grounded
 from troth.readers import plain
-from troth.readers.decode import decode_unique, error_context, lines
+from troth.readers.decode import decode_unique, error_context, first_object, lines
 from troth.readers.format import Format
 from troth.readers.grounded import labels
-from troth.readers.grounded.first_object import first_object
 from troth.readers.source import Document
 
 FORMAT = Format(name="chat", about="chat messages, with results of tools and passages as messages of their own")
@@ -122,20 +121,15 @@ def _read(turn: dict[str, Any], number: int) -> tuple[str, str, list[str]]:
     """The role of a message, its text, and the results in it."""
     if "role" not in turn and isinstance(turn.get("type"), str):  # an item of the Responses API
         return "tool", "", [_text(turn.get("output"))] if turn["type"] in OUTPUTS else []
-    role = _role(turn, number)
+    role = plain.text_of(turn, "role", f"message {number}")
+    if role not in ROLES:
+        raise UserError(f"role '{role[:40]}' is not known", turn=number, hint="known: " + ", ".join(ROLES))
     content = turn.get("content")
     if role in RESULTS:
         return role, "", [_text(content)]
     parts = content if isinstance(content, list) else []
     blocks = [part for part in parts if isinstance(part, dict) and part.get("type") == "tool_result"]
     return role, _text(content), [_text(block.get("content")) for block in blocks]
-
-
-def _role(turn: dict[str, Any], number: int) -> str:
-    role = plain.text_of(turn, "role", f"message {number}")
-    if role not in ROLES:
-        raise UserError(f"role '{role[:40]}' is not known", turn=number, hint="known: " + ", ".join(ROLES))
-    return role
 
 
 def _text(content: object) -> str:

@@ -50,7 +50,7 @@ def records(lines: Iterable[tuple[int, Sequence[str]]]) -> Iterator[Grounded]:
     rest = iter(lines)
     names = [name.strip().lower() for name in next(rest)[1]]
     positions = {
-        what: names.index(name) for what, known in COLUMNS.items() for name in reversed(known) if name in names
+        ours: names.index(name) for ours, known in COLUMNS.items() for name in reversed(known) if name in names
     }
     for what in ("document", "response"):
         if what not in positions:

@@ -16,10 +16,9 @@ from collections.abc import Iterator
 import msgspec
 
 from troth.core.records import Grounded
-from troth.readers.decode import convert_value, decode_unique, error_context, lines
+from troth.readers.decode import convert_value, decode_unique, error_context, first_object, lines
 from troth.readers.format import Format
 from troth.readers.grounded import labels
-from troth.readers.grounded.first_object import first_object
 from troth.readers.source import Document
 
 FORMAT = Format(name="faithdial", about="FaithDial's JSON: edited responses, with labels where they were not edited")

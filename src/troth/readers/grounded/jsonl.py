@@ -13,10 +13,9 @@ from typing import Any
 
 from troth.core.errors import UserError
 from troth.core.records import Grounded
-from troth.readers.decode import error_context, line_object, lines
+from troth.readers.decode import error_context, first_object, line_object, lines
 from troth.readers.format import Format
 from troth.readers.grounded import labels
-from troth.readers.grounded.first_object import first_object
 from troth.readers.grounded.mapped import identifier, passages
 from troth.readers.plain import field, refuse_unknown_keys, sequence, text
 from troth.readers.source import Document

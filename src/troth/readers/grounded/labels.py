@@ -7,19 +7,10 @@ import math
 from troth.core.errors import UserError, suggest_name
 
 # Labels of BEGIN (2022), of its first release, and of the audit that preceded FaithDial.
-LABELS = {
-    "fully attributable": 1,
-    "entailment": 1,
-    "not fully attributable": 0,
-    "generic": 0,
-    "hallucination": 0,
-    "partial hallucination": 0,
-    "uncooperative": 0,
-    "neutral": 0,
-    "contradiction": 0,
-    "off-topic": 0,
-}
-
+SUPPORTED = ("fully attributable", "entailment")
+NOT_SUPPORTED = ("not fully attributable", "generic", "hallucination", "partial hallucination", "uncooperative",
+                 "neutral", "contradiction", "off-topic")  # fmt: skip
+LABELS = dict.fromkeys(SUPPORTED, 1) | dict.fromkeys(NOT_SUPPORTED, 0)
 NUMBERS = {"0": 0, "0.0": 0, "1": 1, "1.0": 1}
 
 

@@ -32,9 +32,8 @@ def parse_columns(text: str) -> dict[str, str]:
         if not equals or not theirs:
             raise UserError(f"--map {part} gives no name", hint="for example document=contexts,response=answer")
         if name not in OURS:
-            raise UserError(
-                f"--map: there is no '{name}'", hint=suggest_name(name, OURS) or "one of: " + ", ".join(OURS)
-            )
+            hint = suggest_name(name, OURS) or "one of: " + ", ".join(OURS)
+            raise UserError(f"--map: there is no '{name}'", hint=hint)
         if name in columns:
             raise UserError(f"--map names '{name}' twice", hint="for example document=contexts,response=answer")
         columns[name] = theirs
@@ -64,7 +63,7 @@ def read(document: Document, columns: Mapping[str, str], skipped: list[str] | No
 def _rows(document: Document) -> Iterator[tuple[int, Callable[[], Any]]]:
     """The number of each row, with a function that reads the row, so that an error concerns only that row."""
     if document.starts(b"["):
-        yield from ((number, partial(_same, row)) for number, row in enumerate(decode_unique(document, list[Any]), 1))
+        yield from ((number, lambda row=row: row) for number, row in enumerate(decode_unique(document, list[Any]), 1))
     elif document.starts(b"{"):
         every = enumerate(document.data.split(b"\n"), 1)
         yield from ((number, partial(line_object, document, line)) for number, line in every if line.strip())
@@ -72,10 +71,6 @@ def _rows(document: Document) -> Iterator[tuple[int, Callable[[], Any]]]:
         table = rows(document)
         header = [name.strip() for name in next(table)[1]]
         yield from ((line, partial(_cells, header, cells)) for line, cells in table if any(map(str.strip, cells)))
-
-
-def _same(row: Any) -> Any:
-    return row
 
 
 def _cells(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:

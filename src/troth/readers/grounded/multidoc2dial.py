@@ -16,9 +16,8 @@ import msgspec
 from troth.core.errors import UserError, suggest_name
 from troth.core.records import Grounded
 from troth.readers import source
-from troth.readers.decode import decode_unique, error_context
+from troth.readers.decode import decode_unique, error_context, first_object
 from troth.readers.format import Format
-from troth.readers.grounded.first_object import first_object
 from troth.readers.source import Document
 
 FORMAT = Format(name="multidoc2dial", about="MultiDoc2Dial's JSON: each agent turn with the passages that it refers to")
@@ -81,13 +80,8 @@ def read(document: Document) -> Iterator[Grounded]:
                 if turn.role == "agent":
                     with error_context(dialogue=dialogue.dial_id, turn=turn.turn_id):
                         text = _document(turn.references, passages)
-                    yield Grounded(
-                        id=f"{dialogue.dial_id}/{turn.turn_id}",
-                        document=text,
-                        response=turn.utterance,
-                        history=tuple(history),
-                        source=domain,
-                    )
+                    id = f"{dialogue.dial_id}/{turn.turn_id}"
+                    yield Grounded(id, text, turn.utterance, history=tuple(history), source=domain)
                 history.append(turn.utterance)
 
 
@@ -96,9 +90,8 @@ def _passages(document: Document) -> dict[str, dict[str, str]]:
     for texts in decode_unique(document, _DocTexts).doc_data.values():
         for name, text in texts.items():
             if not all(id.isdigit() for id in text.spans):
-                raise UserError(
-                    f"a span of '{name}' has no number", file=document.name, hint="spans are numbered 1, 2, 3 …"
-                )
+                what, hint = f"a span of '{name}' has no number", "spans are numbered 1, 2, 3 …"
+                raise UserError(what, file=document.name, hint=hint)
             spans = passages.setdefault(name, {})
             rows = ((text.spans[id].title, id) for id in sorted(text.spans, key=int))
             for _, group in groupby(rows, key=itemgetter(0)):
@@ -110,14 +103,10 @@ def _passages(document: Document) -> dict[str, dict[str, str]]:
 def _document(references: tuple[_Reference, ...], passages: Passages) -> str:
     texts: dict[str, None] = {}
     for reference in references:
-        if reference.doc_id not in passages:
-            raise UserError(
-                f"document '{reference.doc_id}' is not in {DOCUMENTS}", hint=suggest_name(reference.doc_id, passages)
-            )
-        span = reference.id_sp or reference.sp_id
-        if span not in passages[reference.doc_id]:
-            raise UserError(
-                f"span '{span}' is not in document '{reference.doc_id}'", hint=f"is it the right {DOCUMENTS}?"
-            )
-        texts[passages[reference.doc_id][span].strip()] = None
+        name, span = reference.doc_id, reference.id_sp or reference.sp_id
+        if name not in passages:
+            raise UserError(f"document '{name}' is not in {DOCUMENTS}", hint=suggest_name(name, passages))
+        if span not in passages[name]:
+            raise UserError(f"span '{span}' is not in document '{name}'", hint=f"is it the right {DOCUMENTS}?")
+        texts[passages[name][span].strip()] = None
     return " ".join(texts)

@@ -23,9 +23,8 @@ import msgspec
 from troth.core.errors import UserError
 from troth.core.records import Grounded
 from troth.readers import source
-from troth.readers.decode import decode_unique
+from troth.readers.decode import decode_unique, first_object
 from troth.readers.format import Format
-from troth.readers.grounded.first_object import first_object
 from troth.readers.source import Document
 
 FORMAT = Format(name="topical-chat", about="Topical-Chat's conversations with their reading sets")
@@ -58,9 +57,6 @@ class _Reading(msgspec.Struct, frozen=True):
     agent_2: dict[str, _Facts] = {}
     article: dict[str, Any] = {}
 
-    def facts(self, agent: str) -> dict[str, _Facts]:
-        return {"agent_1": self.agent_1, "agent_2": self.agent_2}.get(agent, {})
-
 
 def detect(document: Document) -> bool:
     first = bytes(next(iter(first_object(document).values()), b""))
@@ -80,13 +76,8 @@ def read(document: Document) -> Iterator[Grounded]:
         for number, message in enumerate(conversation.content):
             if number and PERSONAL not in message.knowledge_source:
                 history = tuple(other.message for other in conversation.content[:number])
-                yield Grounded(
-                    id=f"{id}/{number}",
-                    document=_document(message, readings[id], texts),
-                    response=message.message,
-                    history=history,
-                    source="topical-chat",
-                )
+                text = _document(message, readings[id], texts)
+                yield Grounded(f"{id}/{number}", text, message.message, history=history, source="topical-chat")
 
 
 def _reading_set(document: Document) -> Document:
@@ -100,22 +91,17 @@ def _reading_set(document: Document) -> Document:
 
 
 def _document(message: _Message, reading: _Reading, texts: dict[tuple[str, int], str]) -> str:
-    facts = reading.facts(message.agent)
+    facts = {"agent_1": reading.agent_1, "agent_2": reading.agent_2}.get(message.agent, {})
     parts: list[str] = []
     for name in message.knowledge_source:
         if name in facts:
-            lead = next(
-                ((kind, section) for kind in LEADS if (section := getattr(facts[name], kind)) is not None), None
-            )
-            if lead is not None:
-                parts.append(lead[1] if isinstance(lead[1], str) else texts.get((lead[0], lead[1]), ""))
-            parts += (fact for fact in facts[name].fun_facts if not _is_id(fact))
+            kind = next((kind for kind in LEADS if getattr(facts[name], kind) is not None), None)
+            if kind is not None:
+                lead = getattr(facts[name], kind)
+                parts.append(lead if isinstance(lead, str) else texts.get((kind, lead), ""))
+            # A fact such as t3_42gqyk is the id of a Reddit thread that was not fetched.
+            parts += (fact for fact in facts[name].fun_facts if not (fact.startswith("t3_") and fact[3:].isalnum()))
         elif isinstance(reading.article.get(name), str):
             parts.append(reading.article[name])
     sentences = [part.strip() for part in parts if part.strip()]
     return " ".join(part if part[-1] in string.punctuation else f"{part}." for part in sentences)
-
-
-def _is_id(fact: str) -> bool:
-    """Whether a fact is the id of a Reddit thread that was not fetched: t3_42gqyk."""
-    return fact.startswith("t3_") and fact[3:].isalnum()

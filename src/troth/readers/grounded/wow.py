@@ -14,9 +14,8 @@ from collections.abc import Iterator
 import msgspec
 
 from troth.core.records import Grounded
-from troth.readers.decode import decode_unique
+from troth.readers.decode import decode_unique, first_object
 from troth.readers.format import Format
-from troth.readers.grounded.first_object import first_object
 from troth.readers.source import Document
 
 FORMAT = Format(
@@ -45,11 +44,6 @@ def read(document: Document) -> Iterator[Grounded]:
         for position, turn in enumerate(dialogue.dialog):
             if "wizard" in turn.speaker.lower():
                 checked = next(iter((turn.checked_sentence or {}).values()), NONE)
+                document_text = "" if checked == NONE else checked
                 history = tuple(other.text for other in dialogue.dialog[:position])
-                yield Grounded(
-                    id=f"{number}/{position}",
-                    document="" if checked == NONE else checked,
-                    response=turn.text,
-                    history=history,
-                    source="wow",
-                )
+                yield Grounded(f"{number}/{position}", document_text, turn.text, history=history, source="wow")

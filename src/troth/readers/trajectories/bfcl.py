@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from troth.core.decode import is_too_deep
-from troth.core.trajectories import Call, Expected, Message, Tool, Trajectory, Usage
+from troth.core.trajectories import Call, Expected, Message, Trajectory, Usage
 from troth.readers import plain, tools
 from troth.readers.decode import error_context
 from troth.readers.format import Format
@@ -40,10 +40,9 @@ def read(document: Document) -> Iterator[Trajectory]:
         row = plain.mapping(value, "a task")
         id = name_of(plain.field(row, "id", "a task"), "")
         with error_context(dialogue=id):
-            yield Trajectory(
-                id, tuple(_messages(row)), id, tools=_tools(row.get("function")), expected=_expected(row),
-                usage=_usage(row),
-            )  # fmt: skip
+            conversation = tuple(_messages(row))
+            defined = tuple(tools.read(row["function"])) if row.get("function") else ()
+            yield Trajectory(id, conversation, id, tools=defined, expected=_expected(row), usage=_usage(row))
 
 
 def _messages(row: dict[str, Any]) -> Iterator[Message]:
@@ -54,18 +53,12 @@ def _messages(row: dict[str, Any]) -> Iterator[Message]:
     answer = row.get("result", row.get("calls"))
     if answer is None:
         return
-    for turn in _turns(answer):
+    several = isinstance(answer, list) and answer and all(isinstance(turn, list) for turn in answer)
+    for turn in answer if several else [[answer]]:  # the steps of each turn
         yield Message("user")
         for step in turn:
             calls = _calls(step)
             yield Message("assistant", step if isinstance(step, str) and not calls else "", calls)
-
-
-def _turns(answer: Any) -> list[list[Any]]:
-    """The steps of each turn: a list of lists if there are several turns, else one turn of one step."""
-    if isinstance(answer, list) and answer and all(isinstance(turn, list) for turn in answer):
-        return answer
-    return [[answer]]
 
 
 def _calls(step: Any) -> tuple[Call, ...]:
@@ -107,10 +100,6 @@ def _python_call(node: ast.Call) -> Call:
     return Call(ast.unparse(node.func), {}, broken=ast.unparse(node))
 
 
-def _tools(functions: Any) -> tuple[Tool, ...]:
-    return tuple(tools.read(functions)) if functions else ()
-
-
 def _expected(row: dict[str, Any]) -> tuple[Expected, ...] | None:
     if "ground_truth" not in row:
         return None
@@ -120,13 +109,13 @@ def _expected(row: dict[str, Any]) -> tuple[Expected, ...] | None:
             for call in (call for text in item for call in python_calls(plain.text(text, "an expected call"))):
                 arguments = {name: (value,) for name, value in call.arguments.items()}
                 expected.append(Expected(call.tool, arguments, turn=number))
-            continue
-        for name, arguments in plain.mapping(item, "an accepted answer").items():
-            expected.append(_accepted(name, plain.mapping(arguments, f"the arguments of '{name}'")))
+        else:
+            expected += (_accepted(name, values) for name, values in plain.mapping(item, "an accepted answer").items())
     return tuple(expected)
 
 
-def _accepted(name: str, arguments: dict[str, Any]) -> Expected:
+def _accepted(name: str, raw: object) -> Expected:
+    arguments = plain.mapping(raw, f"the arguments of '{name}'")
     values = {key: tuple(plain.sequence(value, f"'{key}' of '{name}'")) for key, value in arguments.items()}
     optional = frozenset(key for key, accepted in values.items() if any(value == "" for value in accepted))
     return Expected(name, values, optional, turn=0, nested=True)

@@ -35,10 +35,6 @@ def _text(value: Any) -> dict[str, Any]:
     return {"type": "text", "text": value}
 
 
-def _json(value: Any) -> dict[str, Any]:
-    return _text(msgspec.json.encode(value).decode())
-
-
 def _call(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         return OTHER
@@ -54,13 +50,10 @@ def _result(value: Any) -> dict[str, Any]:
     return {"type": "tool_result", "tool_use_id": id, "name": value.get("name"), "content": content, "is_error": failed}
 
 
-def _other(_: Any) -> dict[str, Any]:
-    return OTHER
-
-
 _BLOCKS: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "text": _text, "json": _json, "toolUse": _call, "functionCall": _call, "function_call": _call,
+    "text": _text, "json": lambda value: _text(msgspec.json.encode(value).decode()),
+    "toolUse": _call, "functionCall": _call, "function_call": _call,
     "toolResult": _result, "functionResponse": _result, "function_response": _result,
     **dict.fromkeys(("image", "document", "video", "reasoningContent", "cachePoint", "inlineData", "inline_data",
-                     "fileData", "file_data"), _other),
+                     "fileData", "file_data"), lambda _: OTHER),
 }  # fmt: skip

@@ -100,7 +100,7 @@ def _trajectory(id: str, keys: dict[str, Any]) -> Trajectory:
         (*before, *history, *(answer if history[-len(answer) :] != answer else ())),
         name_of(keys.get("task", keys.get("task_id")), ""),
         trial_number(keys.get("trial")),
-        tuple(_tools(keys.get("tools"))),
+        tuple(tools.read(keys["tools"])) if keys.get("tools") and tools.definitions(keys["tools"]) else (),
         _expected(keys.get("expected")),
         tuple(plain.text(output, "an output") for output in plain.sequence(keys.get("outputs") or [], "'outputs'")),
         reward(keys.get("reward")),
@@ -134,10 +134,6 @@ def _response(value: Any) -> list[Any]:
     return values
 
 
-def _tools(value: Any) -> list[Tool]:
-    return tools.read(value) if value and tools.definitions(value) else []
-
-
 def _expected(value: Any) -> tuple[Expected, ...] | None:
     """Gold calls: as `to_row` writes them, or with one plain value per argument."""
     if value is None:
@@ -159,18 +155,10 @@ def _expected(value: Any) -> tuple[Expected, ...] | None:
 def message_row(message: Message) -> dict[str, Any]:
     """A message in OpenAI's layout."""
     row: dict[str, Any] = {"role": message.role, "content": message.text}
-    if message.calls:
-        row["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {
-                    "name": call.tool,
-                    "arguments": msgspec.json.encode(call.arguments).decode() if call.broken is None else call.broken,
-                },
-            }
-            for call in message.calls
-        ]
+    for call in message.calls:
+        arguments = msgspec.json.encode(call.arguments).decode() if call.broken is None else call.broken
+        function = {"name": call.tool, "arguments": arguments}
+        row.setdefault("tool_calls", []).append({"id": call.id, "type": "function", "function": function})
     row |= {"tool_call_id": message.call_id} if message.call_id else {}
     row |= {"name": message.tool} if message.tool else {}
     row |= {"error": True} if message.error else {}

@@ -32,13 +32,8 @@ IGNORED = (
 
 def is_message(value: Any) -> bool:
     """Whether a value looks like a message or an item of the Responses API."""
-    if not isinstance(value, dict):
-        return False
-    return isinstance(value.get("role"), str) or value.get("type") in (
-        "function_call",
-        "function_call_output",
-        *IGNORED,
-    )
+    kinds = ("function_call", "function_call_output", *IGNORED)
+    return isinstance(value, dict) and (isinstance(value.get("role"), str) or value.get("type") in kinds)
 
 
 def messages(values: Iterable[Any]) -> tuple[Message, ...]:
@@ -63,7 +58,7 @@ def _message(value: dict[str, Any]) -> Iterator[Message]:
     if kind in ("function_call_output", "custom_tool_call_output"):
         yield Message("tool", text_of(value.get("output")), call_id=str(value.get("call_id") or ""))
         return
-    role = _role(value)
+    role = role_of(value, "the message")
     content = blocks(value.get("content", value.get("parts")))
     parts = content if isinstance(content, list) else []
     results = [part for part in parts if isinstance(part, dict) and part.get("type") == "tool_result"]
@@ -80,8 +75,9 @@ def _message(value: dict[str, Any]) -> Iterator[Message]:
         yield Message(role, text, calls, usage=usage(value))
 
 
-def _role(value: dict[str, Any]) -> Role:
-    name = plain.text_of(value, "role", "the message")
+def role_of(value: dict[str, Any], what: str) -> Role:
+    """The role of a message; `what` names the message in errors."""
+    name = plain.text_of(value, "role", what)
     role = ROLES.get(name)
     if role is None:
         raise UserError(f"role '{name[:40]}' is not known", hint="known: " + ", ".join(ROLES))
@@ -149,9 +145,8 @@ def text_of(content: object) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list) and all(isinstance(part, dict) and "type" in part for part in content):
-        return "\n".join(
-            part["text"] for part in content if part["type"] in TEXTS and isinstance(part.get("text"), str)
-        )
+        texts = [part.get("text") for part in content if part["type"] in TEXTS]
+        return "\n".join(text for text in texts if isinstance(text, str))
     return msgspec.json.encode(content).decode()
 
 

@@ -8,20 +8,20 @@ others add their usage. Spans without messages are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
 from troth.core.decode import DECODING_ERRORS
 from troth.core.errors import UserError
-from troth.core.trajectories import Call, Message, Tool, Trajectory, Usage
+from troth.core.trajectories import Message, Tool, Trajectory, Usage
 from troth.readers import plain, tools
 from troth.readers.decode import error_context
 from troth.readers.format import Format
 from troth.readers.source import Document
 from troth.readers.trajectories.items import items
-from troth.readers.trajectories.messages import ROLES, call, text_of
+from troth.readers.trajectories.messages import call, role_of, text_of
 
 FORMAT = Format(name="otel", about="OpenTelemetry GenAI spans, exported as OTLP JSON")
 
@@ -125,13 +125,11 @@ def _trajectory(id: str, spans: list[_Span]) -> Trajectory | None:
         conversation = _add_result(conversation, span.attributes)
     if not conversation:
         return None
-    system = _decode(
-        next((s.attributes[k] for s in spans for k in s.attributes if k == "gen_ai.system_instructions"), "")
-    )
+    key = "gen_ai.system_instructions"
+    system = _decode(next((span.attributes[key] for span in spans if key in span.attributes), ""))
     text = "\n".join(_text(part) for part in system) if isinstance(system, list) else text_of(system)
-    return Trajectory(
-        id, (*([Message("system", text)] if text else []), *conversation), tools=tuple(defined), usage=_usage(spans)
-    )
+    before = [Message("system", text)] if text else []
+    return Trajectory(id, (*before, *conversation), tools=tuple(defined), usage=_usage(spans))
 
 
 def _repeats(history: list[Message], before: list[Message]) -> bool:
@@ -154,24 +152,18 @@ def _messages(values: Any) -> Iterator[Message]:
     for number, value in enumerate(values if isinstance(values, list) else ()):
         with error_context(turn=number):
             row = plain.mapping(value, "a message")
-            role = ROLES.get(plain.text_of(row, "role", "a message"))
-            if role is None:
-                raise UserError(f"role '{str(row['role'])[:40]}' is not known", hint="known: " + ", ".join(ROLES))
+            role = role_of(row, "a message")
             parts = row.get("parts", row.get("content"))
             parts = [{"type": "text", "content": parts}] if isinstance(parts, str) else parts or []
-        for part in (part for part in parts if isinstance(part, dict) and part.get("type") == "tool_call_response"):
+        parts = [part for part in parts if isinstance(part, dict)]
+        for part in (part for part in parts if part.get("type") == "tool_call_response"):
             answer = part.get("response", part.get("result"))
             yield Message("tool", text_of(answer), call_id=str(part.get("id") or ""))
-        calls = tuple(_calls(parts))
+        called = [part for part in parts if part.get("type") == "tool_call"]
+        calls = tuple(call(part.get("name"), part.get("arguments"), part.get("id")) for part in called)
         text = "\n".join(filter(None, map(_text, parts)))
         if role != "tool" and (text or calls):
             yield Message(role, text, calls)
-
-
-def _calls(parts: Iterable[Any]) -> Iterator[Call]:
-    for part in parts:
-        if isinstance(part, dict) and part.get("type") == "tool_call":
-            yield call(part.get("name"), part.get("arguments"), part.get("id"))
 
 
 def _text(part: Any) -> str:

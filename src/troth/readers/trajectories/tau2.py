@@ -64,9 +64,6 @@ def _trajectory(row: dict[str, Any], gold: dict[str, Any], task: str, trial: int
 def _expected(value: Any) -> tuple[Expected, ...] | None:
     if value is None:
         return None
-    assistant_actions = [item for item in plain.sequence(value, "'actions'") if _requestor(item) != "user"]
-    return actions(assistant_actions, "arguments")
-
-
-def _requestor(action: Any) -> Any:
-    return action.get("requestor") if isinstance(action, dict) else None
+    items = plain.sequence(value, "'actions'")
+    by_user = [isinstance(item, dict) and item.get("requestor") == "user" for item in items]
+    return actions([item for item, skip in zip(items, by_user, strict=True) if not skip], "arguments")
