@@ -57,9 +57,6 @@ def pass_hat(k: int) -> Metric:
     )  # fmt: skip
 
 
-# -- calls against gold ------------------------------------------------------------------------------------------------
-
-
 def _per_matched(fraction: Callable[[MatchedCalls], Fraction]) -> Callable[[AgentAnalysis], Parts]:
     """Parts of trials that are compared with gold."""
     return _per_trial(lambda trial: None if trial.matched is None else fraction(trial.matched))
@@ -83,9 +80,6 @@ def _order(calls: MatchedCalls) -> Fraction:
     return sum(first < second for first, second in pairs), len(pairs)
 
 
-# -- calls by themselves -----------------------------------------------------------------------------------------------
-
-
 def _share_of_calls(test: Callable[[CallFacts], bool]) -> Callable[[AgentAnalysis], Parts]:
     return _per_trial(lambda trial: None if trial.absent else (sum(map(test, trial.calls)), len(trial.calls)))
 
@@ -97,9 +91,6 @@ def _provenance(analysis: AgentAnalysis) -> Parts:
         return checked - sum(len(call.unsourced) for call in writing), checked
 
     return analysis.of_trials(fraction)
-
-
-# -- answers -----------------------------------------------------------------------------------------------------------
 
 
 def _unsupported(kind: str) -> Callable[[AgentAnalysis], Parts]:
@@ -119,9 +110,6 @@ def _grounded(trial: TrialAnalysis) -> Fraction:
     return sum(answers.values()), len(answers)
 
 
-# -- trials of one task ------------------------------------------------------------------------------------------------
-
-
 def _is_wavering(trials: list[TrialAnalysis]) -> Fraction:
     judged = {trial.solved for trial in trials if trial.solved is not None}
     return (float(len(judged) > 1), 1.0) if len(trials) > 1 and judged else None
@@ -139,9 +127,6 @@ def written_calls(trial: TrialAnalysis) -> list[bytes]:
         for call in trial.calls
         if call.writes and not call.failed
     ]
-
-
-# -- cost --------------------------------------------------------------------------------------------------------------
 
 
 def _per_solved(spent: Callable[[TrialAnalysis], float | None]) -> Callable[[AgentAnalysis], Parts]:

@@ -197,9 +197,6 @@ def _notes(system: AgentAnalysis, rules: AnalysisRules) -> Iterator[Note]:
         yield Note(f"reward and the rule '{rules.rule.name}' differ on {share} ({named})", system.name)
 
 
-# -- single findings ---------------------------------------------------------------------------------------------------
-
-
 class AgentFinding(Finding, frozen=True, tag="agent"):
     """Something in one trial that a reader should see."""
 

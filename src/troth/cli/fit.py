@@ -111,9 +111,6 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-# -- curves ------------------------------------------------------------------------------------------------------------
-
-
 def _check_curves(path: str) -> None:
     from troth.report import charts
     from troth.storage.files import check_new

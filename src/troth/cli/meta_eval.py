@@ -55,9 +55,6 @@ def evaluate(data: tuple[str, ...], to: str, json: bool, models: dict[str, Any],
         show.note(result[f"auroc:{name}"].identity)
 
 
-# -- tables, laid out as in the paper ----------------------------------------------------------------------------------
-
-
 def _metric_names(result: Result) -> list[str]:
     return [metric.variant for metric in result.metrics if metric.of == "auroc"]
 

@@ -82,9 +82,6 @@ def _note(result: Result) -> None:
         show.note(signature)
 
 
-# -- tables ------------------------------------------------------------------------------------------------------------
-
-
 def _tables(result: Result) -> Iterator[tables.Table]:
     """Table 1 of the paper by services and by domains, a row per system; then a row per metric; then other groups."""
     from troth.responses.metrics import BLEU, SER, SGSACC, SGSACC_VALIDATED
@@ -98,9 +95,6 @@ def _tables(result: Result) -> Iterator[tables.Table]:
             order = sorted(own, key=lambda score: (first.index(score.metric), split.index(score.group)))
             yield tables.system_table(order, best=best)
     yield from tables.score_tables([score for score in scores if score not in main], best=best)
-
-
-# -- single responses --------------------------------------------------------------------------------------------------
 
 
 def _explain(result: Result, number: int) -> Iterator[str]:

@@ -22,9 +22,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 ENGINE = "troth.engine"  # key of the context: the engine and its address
 
 
-# -- types of values ---------------------------------------------------------------------------------------------------
-
-
 class Names(click.ParamType):  # type: ignore[type-arg]
     """Comma-separated names that a shell completes. Registries are imported only for that."""
 
@@ -139,9 +136,6 @@ def describe_member(registry: Any, name: str) -> str:
     declared = getattr(member, "FORMAT", member)
     text = getattr(declared, "about", None) or getattr(declared, "summary", None) or member.__doc__ or ""
     return str(text).strip().partition("\n")[0]
-
-
-# -- options that settings declare -------------------------------------------------------------------------------------
 
 
 class SettingsSource(NamedTuple):
@@ -332,9 +326,6 @@ def _type(declared: DeclaredOption) -> Any:
 
 def _whole(number: float | None) -> int | None:
     return None if number is None else int(number)
-
-
-# -- options that several commands without settings share --------------------------------------------------------------
 
 
 def option(flag: str, metavar: str, help: str, *names: str, type: Any = None, default: Any = None) -> Callable[[F], F]:

@@ -20,11 +20,6 @@ def decode_json(data: bytes, kind: type[T]) -> T:
     return msgspec.json.decode(data, type=kind, dec_hook=_group)
 
 
-def to_plain(value: Any) -> Any:
-    """Records as mappings, lists, texts and numbers."""
-    return msgspec.to_builtins(value, enc_hook=_plain)
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, Group):
         return str(value)

@@ -169,9 +169,6 @@ def figure(score: Score | None, intervals: bool = True) -> str:
     return f"{value} ({low} … {high})"
 
 
-# -- scores laid out for reading ---------------------------------------------------------------------------------------
-
-
 Place = tuple[str, str, str]  # of a score: system, metric, group
 
 

@@ -147,9 +147,6 @@ def _bounded(score: Score, where: str, bound: float) -> Score:
     return score
 
 
-# -- what failures say -------------------------------------------------------------------------------------------------
-
-
 def _failure(error: UserError) -> BaseException:
     """Bad input: the line that the command would print, and no trace of ours."""
     return pytest.fail.Exception(f"troth: {error}", pytrace=False)

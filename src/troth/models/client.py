@@ -253,8 +253,6 @@ def _as_dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-# -- the background loop -----------------------------------------------------------------------------------------------
-
 _LOOPS: list[asyncio.AbstractEventLoop] = []  # the loop of this process, once it is started
 _STARTING = threading.Lock()
 

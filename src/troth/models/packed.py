@@ -43,9 +43,6 @@ class Block(NamedTuple):
 _BLOCKS: ContextVar[tuple[Block, ...]] = ContextVar("blocks")
 
 
-# -- the plan ----------------------------------------------------------------------------------------------------------
-
-
 class Branch(NamedTuple):
     """Sequences in lexicographic order, each sharing a beginning with the one before it."""
 
@@ -93,9 +90,6 @@ def _common_length(first: Tokens, second: Tokens) -> int:
     """Number of tokens that two sequences share at their beginning."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((index for index, (a, b) in pairs if a != b), min(len(first), len(second)))
-
-
-# -- the row -----------------------------------------------------------------------------------------------------------
 
 
 class PackedRow(NamedTuple):
@@ -149,8 +143,6 @@ def _mask_scores(rest: Sequence[tuple[int, list[int]]], end: int) -> Iterator[Bl
         yield Block(start, stop, torch.tensor(list(column)), mask)
         number = last
 
-
-# -- the model ---------------------------------------------------------------------------------------------------------
 
 Reader = Callable[[PackedRow, Sequence[int]], Iterator[Any]]  # a row, and places in it, to the logits there, in parts
 
@@ -238,9 +230,6 @@ def _pick(logits: Iterator[Any], rows: Any, wanted: Any) -> Any:
         picked[mine] = part[own, wanted[mine]].float() - totals[own]
         at += len(part)
     return picked
-
-
-# -- whether it can be -------------------------------------------------------------------------------------------------
 
 
 def reader(model: Any, parameters: Sequence[str], *, int8: bool = False) -> Reader | None:

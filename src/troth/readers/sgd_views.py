@@ -48,7 +48,6 @@ def read_texts(document: Document) -> Iterator[Dialogue]:
     return fill(document, decode_dialogues(document, _TextDialogue))
 
 
-# -- whole documents ---------------------------------------------------------------------------------------------------
 # A field without a default must be present and is always written; a field whose default is not of its type may be
 # missing, but is never null. So a decoded document is encoded with the same keys.
 

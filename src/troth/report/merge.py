@@ -119,9 +119,6 @@ def merge(*runs: str | os.PathLike[str] | Result, **options: Any) -> Result:
     return result
 
 
-# -- what must hold ----------------------------------------------------------------------------------------------------
-
-
 def _check(shards: Sequence[_Shard]) -> None:
     first = shards[0]
     for shard in shards[1:]:
@@ -168,9 +165,6 @@ def _check_dialogues(shards: Sequence[_Shard]) -> None:
                 what = f"{'response' if len(unit) > 1 else 'dialogue'} {unit[-1]} is in {seen[unit]}, too"
                 raise UserError(what, file=shard.path, hint="no shard may overlap another")
             seen[unit] = shard.path
-
-
-# -- sums --------------------------------------------------------------------------------------------------------------
 
 
 def _scores(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]], how: Resampling) -> Iterator[Score]:

@@ -137,8 +137,6 @@ class ResponseScorer:
         trained = self.seen if by_service else self.seen_domains if by_domain else None
         return system.recipe if trained is None else replace(system.recipe, train=groups.fingerprint(trained))
 
-    # -- groups
-
     def _turn_groups(self, system: JudgedSystem) -> dict[Group, Ints]:
         return {ALL: np.arange(len(system.responses)), **_split(system.responses, self._groups_of_turn)}
 

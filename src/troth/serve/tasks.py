@@ -44,9 +44,6 @@ class ServedTask(NamedTuple):
     fault: int = 503  # status where `score` raises a UserError: a model that is not there, or the client's mistake
 
 
-# -- acts --------------------------------------------------------------------------------------------------------------
-
-
 class ActsRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A response, and the acts that it is to express, by service. `previous`: what was said right before."""
 
@@ -135,8 +132,6 @@ class ActsTask:
         return rerank_all(items, self.settings.open_models.entailment_model)
 
 
-# -- states ------------------------------------------------------------------------------------------------------------
-
 State = dict[str, Any]  # {service: {slot: value}} or {slot: value}
 
 
@@ -160,9 +155,6 @@ def score_states(asked: DstRequest) -> ScoresAnswer:
     metrics = load(names, against="states", profile=asked.profile, schema=schema, resamples=1)
     metrics.add(prediction=list(asked.predictions), reference=list(asked.references))
     return ScoresAnswer(tuple(metrics.scores()))
-
-
-# -- calls -------------------------------------------------------------------------------------------------------------
 
 
 class AgentRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -190,9 +182,6 @@ def score_calls(asked: AgentRequest) -> AgentAnswer:
     corpus = join({"": ReadTrials(list(chat.read(document)), "chat", "request")})
     result = score_corpus(corpus, AgentSettings(rule=asked.rule, metrics=asked.metrics or None, resamples=1))
     return AgentAnswer(tuple(result.scores), tuple(result.findings))
-
-
-# -- all of them -------------------------------------------------------------------------------------------------------
 
 
 def tasks(settings: ServeSettings) -> list[ServedTask]:

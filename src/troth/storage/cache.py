@@ -170,8 +170,6 @@ class Store:
                 self._connection.close()
                 self._connection = None
 
-    # -- the file ------------------------------------------------------------------------------------------------------
-
     def _with(self, work: Callable[[sqlite3.Connection], T], *, writes: bool = False) -> T:
         """Calls `work` with the open connection. A damaged file is renamed, with a note, and a new one started."""
         with self._lock:
@@ -239,8 +237,6 @@ class Store:
         return sum(os.path.getsize(self.path + end) for end in ("", "-wal") if os.path.exists(self.path + end))
 
 
-# -- forks -------------------------------------------------------------------------------------------------------------
-
 _STORES: weakref.WeakSet[Store] = weakref.WeakSet()
 _FORKING: list[Store] = []
 
@@ -261,9 +257,6 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
-
-
-# -- the tables --------------------------------------------------------------------------------------------------------
 
 
 def _seal(key: bytes, value: bytes) -> bytes:

@@ -170,9 +170,6 @@ def turns_of(dialogue: Dialogue, schema: Schema, *, complete: bool) -> Iterator[
         before |= user_turn.gold
 
 
-# -- schemas -----------------------------------------------------------------------------------------------------------
-
-
 def variants_from(how: str, seed: int = 0) -> Generator:
     """Where variants of a schema come from: "backtranslate", "corrupt", a file of paraphrases, or a folder of schemas.
 

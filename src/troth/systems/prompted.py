@@ -77,9 +77,6 @@ def _join_calls(message: Mapping[str, Any]) -> str:
     return json.dumps(states) if states else ""
 
 
-# -- prompts -----------------------------------------------------------------------------------------------------------
-
-
 def prefix(services: Sequence[Service], form: Form) -> str:
     """The instruction and the schema: the same for all turns of these services."""
     if form == "tools":
@@ -126,9 +123,6 @@ def tools(services: Sequence[Service]) -> list[dict[str, Any]]:
                                           "parameters": _state_schema(service)}}
         for service in services
     ]  # fmt: skip
-
-
-# -- answers ----------------------------------------------------------------------------------------------------------
 
 
 def states_of(answer: object, services: Sequence[Service]) -> dict[str, State]:
@@ -199,9 +193,6 @@ def _close_brackets(text: str) -> str:
         elif character == ",":
             whole = text[:index] + "".join(reversed(closing))
     return whole
-
-
-# -- a model on this disk ----------------------------------------------------------------------------------------------
 
 
 class SharedPrefixLm:

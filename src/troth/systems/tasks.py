@@ -62,9 +62,6 @@ class PrefineTask(NamedTuple):
         return prompt.source.format(**fields), prompt.answer.format(**fields)
 
 
-# -- readers -----------------------------------------------------------------------------------------------------------
-
-
 def _lines(path: str) -> tuple[Document, list[str]]:
     document = source.first(path)
     return document, [line.rstrip("\r") for line in source.utf8(document).split("\n") if line.strip()]
@@ -208,8 +205,6 @@ def _dialogues(path: str) -> Iterator[Fields]:
         services = "; ".join(f"{one.name}: {', '.join(slot.name for slot in one.slots)}" for one in turn.services)
         yield {"dialogue": dialogue_text(turn), "services": services, "state": format_states(turn)}
 
-
-# -- prompts -----------------------------------------------------------------------------------------------------------
 
 _PARAPHRASE = (
     Choices("First: {first}\nSecond: {second}\nDo the two say the same? Answer:", "no", "yes"),

@@ -125,8 +125,6 @@ class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
         every = (getattr(self.tokenizer, f"{name}_token_id") for name in names)
         return next((one for one in every if one is not None), None)
 
-    # -- examples ------------------------------------------------------------------------------------------------------
-
     def examples(self, turns: Iterable[TrackerTurn]) -> Iterator[CopyExample]:
         for turn in turns:
             read = self._read(turn)
@@ -190,8 +188,6 @@ class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
     def size(self, example: CopyExample) -> int:
         return len(example.ids)
 
-    # -- learning ------------------------------------------------------------------------------------------------------
-
     def collate(self, examples: Sequence[CopyExample], rng: Random) -> dict[str, Any]:
         import torch
 
@@ -242,8 +238,6 @@ class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
             "end": spans[:, :, 1],
             "refer": torch.matmul(query, key.transpose(1, 2)) / REFER**0.5,
         }
-
-    # -- prediction ----------------------------------------------------------------------------------------------------
 
     def predict(self, turns: Sequence[TrackerTurn]) -> list[dict[str, State]]:
         import torch

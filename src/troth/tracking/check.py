@@ -112,8 +112,6 @@ def _below(parts: Parts, profile: Profile) -> str:
     return f"{int(lost.sum())} units do not match themselves, the first in {place}: {why}"
 
 
-# -- oddities ----------------------------------------------------------------------------------------------------------
-
 Oddity = tuple[str, int | None, str]
 
 

@@ -111,9 +111,6 @@ class UserTurns:
         return sum(" ".join(value.lower().split()) in context for value in names), len(names)
 
 
-# -- parts -------------------------------------------------------------------------------------------------------------
-
-
 def exact_parts(frames: Frames) -> Parts:
     """JGA's parts with every unit right or wrong: under fuzzy matching, right is a joint score of 1."""
     parts: Parts = metric("jga").compute(frames)

@@ -280,9 +280,6 @@ def _common(systems: Sequence[TrackedSystem]) -> list[TrackedSystem]:
     return [replace(s, frames=s.frames.on(shared), counts={**s.counts, **counts}) for s in systems]
 
 
-# -- systems, schemas, profiles ----------------------------------------------------------------------------------------
-
-
 def _systems(gold: str, preds: Sequence[str]) -> list[tuple[str, str | None]]:
     """A short name and a path for each system."""
     if not preds:

@@ -158,8 +158,6 @@ class Scorer:
         self._counts.ignored_slots = self.comparer.ignored_slots
         return self._counts
 
-    # -- one turn, one frame -----------------------------------------------------------------------------------------
-
     def _add_turn(
         self, dialogue: int, number: int, gold: Turn, pred: Turn | None, before: dict[str, tuple[Values, Values]]
     ) -> dict[str, tuple[Values, Values]]:
@@ -277,8 +275,6 @@ class Scorer:
         local = compared.joint == 1.0 or self.comparer.local(was, now, compared.scores)
         return _Last(was, now, compared, local, near_misses)
 
-    # -- correctness files -------------------------------------------------------------------------------------------
-
     def _add_correctness(self, dialogue: int, gold: Dialogue, predicted: Mapping[int, Turn]) -> None:
         """TripPy's files: a wrong turn is locally right iff its wrong slots are those of the last fresh error and the
         turn before was not right (compute_accuracy_trippy.py of the FGA repository)."""
@@ -301,8 +297,6 @@ class Scorer:
                 for slot, right in correct.items():
                     name = self.slots.setdefault(slot, len(self.slots))
                     self._slot_rows.extend(SlotRow(dialogue, number, -1, name, right, NAN))
-
-    # -- results -----------------------------------------------------------------------------------------------------
 
     def frames(self) -> Frames:
         """The table of frames; what no prediction carries is NaN throughout, not 0."""

@@ -78,8 +78,6 @@ class Comparer:
         self._kinds: dict[str, Kinds] = {}
         self._known: dict[tuple[str, bool], _Spellings] = {}
 
-    # -- names and values as the profile has them --------------------------------------------------------------------
-
     def service(self, name: str) -> str:
         """MultiWOZ domains in one spelling, under a normaliser; other services keep theirs."""
         lower = name.lower()
@@ -152,8 +150,6 @@ class Comparer:
         if gold and self.profile.dontcare == "drop":
             values = tuple(value for value in values if value not in DONTCARE)
         return values
-
-    # -- comparing ---------------------------------------------------------------------------------------------------
 
     def compare(self, gold: Values, pred: Values, service: str) -> Compared:
         kinds = self.kinds(service)
@@ -255,8 +251,6 @@ class Comparer:
         if self.profile.values == "all":
             return not any(value in old for value in new)
         return set(old) != set(new) if self.profile.values == "set" else old[:1] != new[:1]
-
-    # -- schema ------------------------------------------------------------------------------------------------------
 
     def kinds(self, service: str) -> Kinds | None:
         """The slots of a service; None without a schema."""

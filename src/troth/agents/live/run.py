@@ -82,9 +82,6 @@ def run_agent(agent: str | Callable[..., Any], tasks: Path, **options: Any) -> R
     return result
 
 
-# -- doing it ----------------------------------------------------------------------------------------------------------
-
-
 class _Live(NamedTuple):
     """An assistant whose answers are kept, and paid for, once."""
 
@@ -144,9 +141,6 @@ def _replay_all(plan: RunPlan, settings: RunAgentSettings, live: _Live) -> dict[
         waiting.clear()
         live.budget.stop()
     return {key: replays[key] for key in jobs}
-
-
-# -- what is left behind -----------------------------------------------------------------------------------------------
 
 
 def _open(folder: Folder, identity: dict[str, str]) -> None:

@@ -77,9 +77,6 @@ def reference(recording: Recording) -> tuple[Expected, ...]:
     return tuple(Expected(call.tool, {name: (v,) for name, v in call.arguments.items()}) for call in recording.recorded)
 
 
-# -- scores ------------------------------------------------------------------------------------------------------------
-
-
 class LiveSet(NamedTuple):
     """The conversations of one set, or the reason why one is missing, and what became of the expected calls.
 
@@ -161,9 +158,6 @@ def _select_argument(live_set: LiveSet, argument: str) -> LiveSet:
     """The calls that have an argument, with nothing else in them."""
     calls = [call for call in live_set.outcomes if argument in call.arguments]
     return LiveSet([call._replace(arguments={argument: call.arguments[argument]}) for call in calls], {})
-
-
-# -- findings ----------------------------------------------------------------------------------------------------------
 
 
 OF_TOOL, OF_ARGUMENT = (CALL_RECALL, TOOL_RECALL), (ARGUMENT_RECALL,)  # what findings compare

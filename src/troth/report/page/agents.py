@@ -53,9 +53,6 @@ def contribute(sources: Sequence[Source]) -> cards.Contribution:
     return cards.contribution([*scored.systems, *worded.systems], answers, section, lines)
 
 
-# -- cards -------------------------------------------------------------------------------------------------------------
-
-
 def _sentence(system: ScoredSystem, score: Score) -> str:
     share = f"{words.percent(score.value, 0)}%"
     if score.metric != MAIN[0]:
@@ -115,9 +112,6 @@ def _costs(system: ScoredSystem) -> list[Score]:
     return sorted(scores, key=lambda score: score.metric in ("calls_per_solved", "turns_per_solved"))
 
 
-# -- what trajectories and findings say --------------------------------------------------------------------------------
-
-
 def _trials(system: ScoredSystem) -> list[TrialFacts]:
     return system.once("trials", lambda: [trial for trial in system.source.trials if trial.system == system.system])
 
@@ -142,9 +136,6 @@ def _faults(trials: Sequence[TrialFacts]) -> dict[str, Counter[str]]:
 def _findings(system: ScoredSystem) -> list[AgentFinding]:
     every = system.once("findings", lambda: system.source.findings(AgentFinding))
     return [finding for finding in every if finding.system == system.system]
-
-
-# -- section -----------------------------------------------------------------------------------------------------------
 
 
 def _blocks(contest: Contest) -> list[Block]:
@@ -283,9 +274,6 @@ def _cost(contest: Contest) -> list[Block]:
         "What all trials together cost, over how many of them are solved: failures are paid for, too.",
     )  # fmt: skip
     return [Heading("What it costs"), cards.grid(head, lines, contest)]
-
-
-# -- findings one by one -----------------------------------------------------------------------------------------------
 
 
 def _examples(systems: Sequence[ScoredSystem], kind: str, title: str, note: str) -> list[Block]:

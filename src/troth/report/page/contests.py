@@ -113,9 +113,6 @@ def _rank(score: Score | None) -> float:
     return score.value if score.better == "lower" else -score.value
 
 
-# -- what the page's script marks --------------------------------------------------------------------------------------
-
-
 def mark_contests(*contests: Contest) -> list[model.ContestMarks]:
     """The contests of one section with their marks from every base; a section's tests are one family."""
     marks: list[dict[str, list[str]]] = [{} for _ in contests]
@@ -162,9 +159,6 @@ def _ranges(contest: Contest) -> dict[str, list[tuple[float | None, float | None
     """For the main metrics, the interval of each pair's difference: second system minus first."""
     names = [system.name for system in contest.systems]
     return {metric: [contest.range(*pair, metric) for pair in combinations(names, 2)] for metric in contest.headline}
-
-
-# -- in words ----------------------------------------------------------------------------------------------------------
 
 
 def summary_lines(contest: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> list[str]:
@@ -231,9 +225,6 @@ def _range(contest: Contest, base: str, other: str, metric: str) -> str:
 
 def _title_in_sentence(contest: Contest, metric: str) -> str:
     return words.title_in_sentence(contest.systems[0].metric(metric).title)
-
-
-# -- what cannot be compared -------------------------------------------------------------------------------------------
 
 
 def uncompared_notes(contest: Contest, metrics: Sequence[str] = ()) -> list[str]:

@@ -72,9 +72,6 @@ def base_metric(system: ScoredSystem, metric: str) -> str:
     return declared.variant if declared.of == "faithful" else metric
 
 
-# -- card --------------------------------------------------------------------------------------------------------------
-
-
 def _sentence(system: ScoredSystem, score: Score) -> str:
     title = system.metric(base_metric(system, score.metric)).title
     if base_metric(system, score.metric) != score.metric:
@@ -99,9 +96,6 @@ def _facts(system: ScoredSystem, score: Score) -> Iterator[str]:
 def responses(system: ScoredSystem, metric: str) -> list[ResponseView]:
     """The responses that have a value."""
     return [view for view in system.source.tallies.responses if view.system == system.system and metric in view.values]
-
-
-# -- section -----------------------------------------------------------------------------------------------------------
 
 
 def _blocks(contest: Contest, names: Sequence[str]) -> list[Block]:
@@ -201,9 +195,6 @@ def _by_source(systems: Sequence[ScoredSystem], metric: str) -> Chart:
         "sources", "dots", f"{title} by source", ["system", "source", metric, "low", "high", "n"],
         sorted(rows, key=lambda row: float(row[2] or 0.0)), metric, "source", "system", "low", "high", x_title=title,
     )  # fmt: skip
-
-
-# -- responses one by one ----------------------------------------------------------------------------------------------
 
 
 def _examples(systems: Sequence[ScoredSystem], metric: str) -> list[Block]:

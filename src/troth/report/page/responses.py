@@ -40,9 +40,6 @@ def contribute(sources: Sequence[Source]) -> cards.Contribution:
     return cards.contribution(contest.systems, [answer], section, summary_lines(contest, marked[0].marks, HEADLINE))
 
 
-# -- card --------------------------------------------------------------------------------------------------------------
-
-
 def _sentence(system: ScoredSystem, score: Score) -> str:
     ser = system.value("ser")
     share = f"{words.percent(ser)}% lack" if ser else "none lacks"
@@ -58,9 +55,6 @@ def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
         yield f"Most often lost: {act} ({words.count(number, 'time')})."
     for slot, number in Counter(act.slot for _, act in system.tally.acts for _ in act.missed).most_common(1):
         yield f"The value most often missing is that of {slot} ({words.count(number, 'time')})."
-
-
-# -- acts --------------------------------------------------------------------------------------------------------------
 
 
 def fate(act: ActView) -> str:
@@ -86,9 +80,6 @@ def _rows(system: ScoredSystem, metric: str) -> pl.DataFrame:
             rows.append((said.dialogue, act.act, slot, float(said.answer.text is None or bool(act.missed)), 1.0))
     columns = {"dialogue": pl.String, "act": pl.String, "slot": pl.String, "num": pl.Float64, "den": pl.Float64}
     return pl.DataFrame(rows, schema=columns, orient="row")
-
-
-# -- section -----------------------------------------------------------------------------------------------------------
 
 
 def _blocks(contest: Contest) -> list[Block]:

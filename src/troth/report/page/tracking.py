@@ -54,9 +54,6 @@ def profiles(source: Source) -> list[list[ScoredSystem]]:
     return list(groups.values())
 
 
-# -- card --------------------------------------------------------------------------------------------------------------
-
-
 def _sentence(system: ScoredSystem, score: Score) -> str:
     start = f"Right in {words.percent(score.value, 0)}% of {words.unit_noun(score)}"
     wrong = wrong_units(system)
@@ -152,9 +149,6 @@ def _slots_fact(system: ScoredSystem) -> Iterator[str]:
     yield f"Most mistakes: {slot}{f', mostly {HOW[kind]}' if mostly else ''}."
     if lasting >= 1.05:
         yield f"A mistake once made stands for {lasting:.1f} turns on average."
-
-
-# -- section -----------------------------------------------------------------------------------------------------------
 
 
 def _blocks(runs: Sequence[Source], contest: Contest) -> list[Block]:

@@ -115,8 +115,6 @@ class Responder:
             encoded.append(msgspec.msgpack.encode(GeneratedResponse(said, len(tokens), context.dropped)))
         return encoded
 
-    # -- contexts ------------------------------------------------------------------------------------------------------
-
     def context(self, item: Grounded, max_tokens: int) -> Context:
         """The item in tokens, with its document and without, and room for a response."""
         _, model, limit = self.loaded

@@ -35,9 +35,6 @@ FEW = 64  # tokens looked at first for the top-p set, before all are sorted
 LOWEST = -1e4  # bounds log P(v | h, r): a token that is impossible without the document is not infinitely good
 
 
-# -- equation 8 --------------------------------------------------------------------------------------------------------
-
-
 def combine(given: Any, alone: Any, *, alpha: float, top_p: float) -> Any:
     """Scores of tokens from log-probabilities with and without the document; minus infinity outside the top-p set."""
     return _mask_top_p(given - alpha * alone.clamp(min=LOWEST), given, top_p)
@@ -69,9 +66,6 @@ def _check_options(alpha: float, top_p: float) -> None:
         raise ValueError(f"alpha must be from 0 to 1, not {alpha}")
     if not 0 < top_p <= 1:
         raise ValueError(f"top_p must be above 0 and at most 1, not {top_p}")
-
-
-# -- the context without the document ----------------------------------------------------------------------------------
 
 
 class Without:
@@ -247,9 +241,6 @@ def draw_tokens(scores: Any, draws: Sequence[Any]) -> Any:
     rows = zip(chances, draws, strict=True)
     tokens = torch.stack([torch.multinomial(row, 1, generator=draw) for row, draw in rows])
     return torch.full_like(scores, -torch.inf).scatter(-1, tokens, 0.0)
-
-
-# -- whole responses ---------------------------------------------------------------------------------------------------
 
 
 class Prompt(NamedTuple):

@@ -168,9 +168,6 @@ def _list_unscored(systems: Sequence[GradedSystem]) -> Iterator[str]:
         yield from (f"{name}: {note}" for name in (names if len(names) < len(systems) else ["all α and p"]))
 
 
-# -- the arithmetic ----------------------------------------------------------------------------------------------------
-
-
 def grid(alphas: Sequence[float], ps: Sequence[float]) -> list[Key]:
     """All settings, by p and then by α, as in table 5."""
     for alpha in alphas:

@@ -130,8 +130,6 @@ class _Search:
         found = self.found[place]
         return len(found) >= self.beams and best / length <= found[-1][0]
 
-    # -- the model -----------------------------------------------------------------------------------------------------
-
     def _begin(self) -> Any:
         if self.decoder:
             self.cache = DynamicCache(config=self.model.config)
