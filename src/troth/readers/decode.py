@@ -160,13 +160,9 @@ def check_keys(document: Document, *, dialogues: bool = False) -> None:
     turn = next((after for step, after in pairwise(steps) if step == "turns" and isinstance(after, int)), None)
     if dialogues and turn is None and len(steps) > 1 and str(steps[1]).isdigit():
         turn = int(steps[1])
-    raise UserError(
-        f"duplicate key '{duplicate.key}' at {path or 'the top'}",
-        file=document.name,
-        dialogue=str(steps[0]) if dialogues and steps else _dialogue_at(document, f"${path}"),
-        turn=turn,
-        hint="keep one of the two",
-    )
+    name = str(steps[0]) if dialogues and steps else _dialogue_at(document, f"${path}")
+    what = f"duplicate key '{duplicate.key}' at {path or 'the top'}"
+    raise UserError(what, file=document.name, dialogue=name, turn=turn, hint="keep one of the two")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> _Duplicate | None:
@@ -201,14 +197,10 @@ def located_error(document: Document, error: Exception, dialogue: str | None = N
         hint = "is the file whole?" if "truncated" in what.lower() else "is it JSON?"
         return UserError(f"broken JSON: {what}", file=document.name, dialogue=dialogue, hint=hint)
     path = path.rstrip("`")
-    turn = re.search(r"\.turns\[(\d+)\]", path)
-    return UserError(
-        f"{_plain(what)} at {path.removeprefix('$') or 'the top'}",
-        file=document.name,
-        dialogue=dialogue or _dialogue_at(document, path),
-        turn=int(turn[1]) if turn else None,
-        hint=LAYOUT,
-    )
+    match = re.search(r"\.turns\[(\d+)\]", path)
+    turn, name = int(match[1]) if match else None, dialogue or _dialogue_at(document, path)
+    what = f"{_plain(what)} at {path.removeprefix('$') or 'the top'}"
+    return UserError(what, file=document.name, dialogue=name, turn=turn, hint=LAYOUT)
 
 
 def _plain(what: str) -> str:

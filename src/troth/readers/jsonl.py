@@ -82,13 +82,9 @@ def _row(line: int, number: int, record: dict[str, Any]) -> _Row:
     coref = record.get("coref")
     if not isinstance(coref, bool | None):
         raise UserError("'coref' is not true or false")
-    user = Turn(
-        speaker="USER",
-        text=plain.text_of(record, "user", default=""),
-        frames=_frames(plain.field(record, "state"), record.get("intent", {}), record.get("requested", {})),
-        number=number,
-        coref=coref,
-    )
+    text = plain.text_of(record, "user", default="")
+    frames = _frames(plain.field(record, "state"), record.get("intent", {}), record.get("requested", {}))
+    user = Turn(speaker="USER", text=text, frames=frames, number=number, coref=coref)
     pred = Turn(speaker="USER", frames=_frames(record["pred"], {}, {}), number=number) if "pred" in record else None
     before = (Turn(speaker="SYSTEM", text=plain.text_of(record, "system")),) if "system" in record else ()
     return _Row(line, (*before, user), pred)

@@ -85,17 +85,8 @@ def _service(domain: str, slots: dict[str, set[str]]) -> Service:
     if book:
         about = f"book a {domain}"
         intents.append(Intent(f"book_{domain}", about, True, required_slots=book, optional_slots=search))
-    return Service(
-        name=domain,
-        description=f"{domain} in Cambridge",
-        slots=tuple(
-            SlotSchema(
-                name=slot,
-                description=f"{ABOUT.get(slot, slot)} ({domain})",
-                is_categorical=slot in CATEGORICAL,
-                possible_values=tuple(sorted(values - {"dontcare"})) if slot in CATEGORICAL else (),
-            )
-            for slot, values in slots.items()
-        ),
-        intents=tuple(intents),
-    )
+    described = []
+    for slot, values in slots.items():
+        possible = tuple(sorted(values - {"dontcare"})) if slot in CATEGORICAL else ()
+        described.append(SlotSchema(slot, f"{ABOUT.get(slot, slot)} ({domain})", slot in CATEGORICAL, possible))
+    return Service(domain, f"{domain} in Cambridge", tuple(described), tuple(intents))

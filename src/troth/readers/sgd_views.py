@@ -73,8 +73,7 @@ class _Call(ServiceCall, frozen=True, gc=False, kw_only=True, forbid_unknown_fie
 
 
 class _Frame(
-    Frame,
-    frozen=True, gc=False, kw_only=True, forbid_unknown_fields=True, omit_defaults=True,
+    Frame, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=True, omit_defaults=True,
     rename={"spans": "slots", "acts": "actions"},
 ):  # fmt: skip
     state: _State = cast(_State, None)

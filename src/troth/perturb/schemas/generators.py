@@ -125,9 +125,7 @@ class LmParaphrase(Generator, frozen=True, tag="paraphrase"):
         flag("NAME", "Entailment model (nli: the embedded one) by which old and new must entail each other.",
              option="--keep-meaning"),
     ] = None  # fmt: skip
-    temperature: Annotated[
-        Annotated[float, msgspec.Meta(gt=0, le=2)], flag("T", "Temperature at which wordings are drawn.")
-    ] = 0.8
+    temperature: Annotated[float, msgspec.Meta(gt=0, le=2), flag("T", "Temperature at which wordings are drawn.")] = 0.8
 
     def vary(self, source: SchemaSource) -> list[Variant]:
         count = self.count or PUBLISHED
@@ -147,9 +145,7 @@ class Corrupt(Generator, frozen=True, tag="corrupt"):
     count: Count = None
     stop: Stop = "paper"
     seed: int = 0
-    rate: Annotated[
-        Annotated[float, msgspec.Meta(ge=0, le=1)], flag("RATE", "Chance that a word is replaced, or swapped.")
-    ] = 0.3
+    rate: Annotated[float, msgspec.Meta(ge=0, le=1), flag("RATE", "Chance that a word is replaced, or swapped.")] = 0.3
 
     def vary(self, source: SchemaSource) -> list[Variant]:
         count = self.count or PUBLISHED

@@ -239,15 +239,12 @@ def _rename_frame(frame: Frame, names: ServiceNames) -> Frame:
     if frame.spans:
         changed["spans"] = tuple(msgspec.structs.replace(span, slot=names.slot(span.slot)) for span in frame.spans)
     if frame.acts:
-        changed["acts"] = tuple(
-            Act(
-                act.act,
-                names.act(act.act, act.slot),
-                tuple(names.values(act.act, act.slot, act.values)),
-                tuple(names.values(act.act, act.slot, act.canonical_values)),
-            )
-            for act in frame.acts
-        )
+        acts = []
+        for act in frame.acts:
+            lists = (act.values, act.canonical_values)
+            values, canonical = (tuple(names.values(act.act, act.slot, texts)) for texts in lists)
+            acts.append(Act(act.act, names.act(act.act, act.slot), values, canonical))
+        changed["acts"] = tuple(acts)
     if frame.service_call is not None:
         call = frame.service_call
         changed["service_call"] = ServiceCall(names.intent(call.method), names.rename_predicted(call.parameters))

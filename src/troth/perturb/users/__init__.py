@@ -78,15 +78,12 @@ def inventory(dialogues: Iterable[Dialogue], schema: Schema | None = None) -> In
     values: dict[str, set[str]] = {}
     for service, (slot, alternatives) in value_sets:
         values.setdefault(f"{service}.{slot}", set()).update(alternatives)
-    categorical = set()
-    for defined in (schema or {}).values():
-        for definition in defined.slots:
-            if definition.is_categorical:
-                key = f"{defined.name}.{definition.name}"
-                categorical.add(key)
-                values.setdefault(key, set()).update(definition.possible_values)
+    slots = [(service.name, slot) for service in (schema or {}).values() for slot in service.slots]
+    categorical = {f"{name}.{slot.name}": slot.possible_values for name, slot in slots if slot.is_categorical}
+    for key, possible in categorical.items():
+        values.setdefault(key, set()).update(possible)
     known.update(value.lower() for every in values.values() for value in every)
-    return _inventory(values, categorical, known)
+    return _inventory(values, set(categorical), known)
 
 
 def merge_inventories(parts: Iterable[Inventory]) -> Inventory:

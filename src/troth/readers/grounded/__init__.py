@@ -79,9 +79,7 @@ def batches(
         if reader is None and not columns:
             reader = FORMATS.load(detect(document))
         with error_context(file=document.name, hint=LAYOUT):
-            records = (
-                _read(reader, document, context, skipped) if not columns else mapped.read(document, columns, skipped)
-            )
+            records = mapped.read(document, columns, skipped) if columns else _read(reader, document, context, skipped)
             items = list(_share_texts(records, texts))
         yield GroundedDocument(document, items)
 

@@ -101,15 +101,9 @@ def _records(id: str, messages: list[Any], source: str, context: Sequence[str]) 
             if not text.strip() or role in RESULTS:
                 continue
             if role == "assistant" and seen and is_answer:
-                yield Grounded(
-                    id=f"{id}/{number}",
-                    document="\n\n".join(seen),
-                    response=text,
-                    history=tuple(history),
-                    label=labels.parse_label(turn.get("label")),
-                    source=source,
-                    conversation=id,
-                )
+                label, before = labels.parse_label(turn.get("label")), tuple(history)
+                name, document = f"{id}/{number}", "\n\n".join(seen)
+                yield Grounded(name, document, text, history=before, label=label, source=source, conversation=id)
             is_answer = is_answer or KINDS.get(role) == "user"
             if KINDS.get(role) in context:
                 seen.append(text)

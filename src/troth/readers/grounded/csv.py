@@ -67,11 +67,5 @@ def records(lines: Iterable[tuple[int, Sequence[str]]]) -> Iterator[Grounded]:
             if id in seen:
                 raise UserError(f"duplicate id '{id}', already on line {seen[id]}", hint="ids must be unique")
             seen[id] = line
-            yield Grounded(
-                id=id,
-                document=row["document"],
-                response=row["response"],
-                history=(row["history"],) if row["history"].strip() else (),
-                label=labels.parse_label(row["label"]),
-                source=row["source"],
-            )
+            history, label = (row["history"],) if row["history"].strip() else (), labels.parse_label(row["label"])
+            yield Grounded(id, row["document"], row["response"], history=history, label=label, source=row["source"])

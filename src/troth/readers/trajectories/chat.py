@@ -171,11 +171,7 @@ def _tool_row(tool: Tool) -> dict[str, Any]:
 
 
 def _usage_row(item: Trajectory | Message) -> dict[str, Any]:
-    usage = item.usage
-    if usage is None:
-        return {}
-    counts = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
-    tokens = {name: count for name, count in counts.items() if count is not None}
-    row: dict[str, Any] = {"usage": tokens} if tokens else {}
-    rest = {"seconds": usage.seconds, "cost": usage.cost}
-    return row | {name: value for name, value in rest.items() if value is not None}
+    values = {} if item.usage is None else msgspec.structs.asdict(item.usage)
+    rest = {name: value for name, value in values.items() if value is not None}
+    tokens = {name: rest.pop(name) for name in ("input_tokens", "output_tokens") if name in rest}
+    return ({"usage": tokens} if tokens else {}) | rest
