@@ -20,7 +20,9 @@ settings.load_profile("troth")
 SHARED = Path(os.environ.get("TROTH_SHARED") or Path(__file__).parents[2] / "shared")
 
 
-SLOW_FOLDERS = ("browser", "engine", "systems", "torture")
+# Commands, pages, services, models and workers; what is left are the functions that they call.
+SLOW_FOLDERS = ("browser", "cli", "engine", "integrations", "models", "report", "serve", "systems", "torture")
+SLOW_FILES = ("test_golden.py", "test_laws.py", "test_run.py", "test_structure.py", "test_multiwoz.py", "test_parts.py")
 SLOW_NAMES = {"subprocess", "Popen", "multiprocessing", "torch", "transformers", "onnx", "onnxruntime", "ray"}
 
 
@@ -28,7 +30,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what needs models, further processes or a browser as slow: by its folder, or by the names that it uses."""
     for item in items:
         folder = item.path.relative_to(Path(__file__).parent).parts[0]
-        if folder in SLOW_FOLDERS or (isinstance(item, pytest.Function) and _is_slow(item)):
+        if (
+            folder in SLOW_FOLDERS
+            or item.path.name in SLOW_FILES
+            or (isinstance(item, pytest.Function) and _is_slow(item))
+        ):
             item.add_marker(pytest.mark.slow)
 
 
