@@ -84,7 +84,9 @@ def test_deep_schemas_and_arguments(tmp_path: Path, depth: int) -> None:
     deep = read_call("f", nest(depth))
     assert (deep.arguments, deep.broken) == ({}, TOO_DEEP)
     call_key(deep)
-    assert python_calls(f"f({'[' * depth}{']' * depth})") == () or python_calls("f(2j)")[0].broken == "f(2j)"
+    # Python's parser refuses the two deepest, which are then no calls; what it reads is a broken call.
+    read = python_calls(f"f({'[' * depth}{']' * depth})")
+    assert [call.broken is not None for call in read] == ([True] if depth == 120 else [])
     calls = [{"id": "a", "function": {"name": "f", "arguments": nest(depth)}}]
     tools = [{"type": "function", "function": {"name": "f", "parameters": nest(depth)}}]
     good = [{"id": "b", "function": {"name": "f", "arguments": {}}}]

@@ -148,7 +148,7 @@ def test_the_freezing_request_stops_neither_health_nor_the_service(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_killed_scorer_fails_nobody(tmp_path: Path) -> None:
+def test_a_killed_scorer_is_replaced_after_one_failure_at_most(tmp_path: Path) -> None:
     """What the kernel does when memory is short."""
     body = {"document": DOCUMENT, "response": "Breakfast until ten."}
     with Running(tmp_path / "log", *FAKES) as running:
