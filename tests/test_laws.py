@@ -19,6 +19,7 @@ from troth import demo, readers
 from troth.agents.corpus import ReadTrials, join
 from troth.agents.score import AgentSettings, agent, score_corpus
 from troth.core.encoding import encode_json
+from troth.core.errors import UserError
 from troth.core.metric import Metric
 from troth.core.records import Dialogue
 from troth.core.result import Result
@@ -356,3 +357,11 @@ def test_files_and_memory_give_equal_bits(task: Callable[[], tuple[Result, Resul
     assert list(files.findings) == list(memory.findings)
     assert list(files.explorer().dialogues) == list(memory.explorer().dialogues)
     assert list(files.explorer().responses) == list(memory.explorer().responses)
+
+
+def test_files_and_records_are_not_mixed() -> None:
+    message = "gold and predictions must both be files, or both be dialogues"
+    with pytest.raises(UserError, match=message):
+        dst(dialogues(GOLD), HASTY)
+    with pytest.raises(UserError, match=message):
+        dst(GOLD, pred=predictions(HASTY))

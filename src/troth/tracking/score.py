@@ -153,6 +153,11 @@ def read_tracking(
     """The corpus of a scoring run, from files or from dialogues in memory; formats and schemas are read here."""
     train = settings.train_schema
     seen = None if train is None else frozenset(readers.schema(path_of(train)))
+    records = isinstance(preds, Mapping) or any(not is_path(item) for item in preds)
+    if preds and records == is_path(gold):
+        raise UserError(
+            "gold and predictions must both be files, or both be dialogues", hint="read one with troth.readers"
+        )
     if not is_path(gold):
         return _corpus_in_memory(gold, preds, settings, seen)
     source, paths = path_of(gold), [path_of(item) for item in preds if is_path(item)]
