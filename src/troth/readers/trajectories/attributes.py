@@ -29,7 +29,8 @@ INPUT_TOKENS = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.
 OUTPUT_TOKENS = ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion",
                  "ai.usage.completionTokens", "ai.usage.outputTokens")  # fmt: skip
 OPERATIONS = ("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "span_kind")
-_MESSAGE_LIKE = re.compile(r"^(?:gen_ai|llm|ai)\b.*\b(?:messages?|prompts?|completions?|tool_?calls?)\b", re.IGNORECASE)
+# Attributes of other names that may contain messages: their first two words.
+_MESSAGE_LIKE = re.compile(r"(?:gen_ai|llm|ai)\.[a-z_]*(?:message|prompt|completion|tool_?call)s?(?![a-z])", re.IGNORECASE)
 
 
 class _Execution(NamedTuple):
@@ -82,8 +83,8 @@ def exchange(attributes: dict[str, Any], events: list[dict[str, Any]]) -> Exchan
     if not history and not answer and operation(attributes) != "tool":
         history, answer = _whole(attributes)
     if not history and not answer:
-        names = {name.split(".", 3)[0] + "." + name.split(".", 3)[1] for name in attributes if _MESSAGE_LIKE.search(name)}
-        unread.update(f"attribute {name}" for name in names)
+        matches = filter(None, map(_MESSAGE_LIKE.match, attributes))
+        unread.update({f"attribute {match[0]}": 1 for match in matches})
         return Exchange(attributes, [], [], unread=unread) if unread else None
     holder = {"system": _first(attributes, SYSTEM), "tools": _definitions(attributes)}
     return Exchange(holder, history, answer, unread=unread)

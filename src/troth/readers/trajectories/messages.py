@@ -15,7 +15,7 @@ from troth.core.errors import UserError
 from troth.core.trajectories import Call, Message, Role, Usage
 from troth.readers import plain
 from troth.readers.decode import error_context
-from troth.readers.trajectories.parts import Piece, has_error, is_result, kind_of, read_call, read_part, text_of
+from troth.readers.trajectories.parts import LONGEST, Piece, has_error, is_result, kind_of, read_call, read_part, text_of
 from troth.readers.trajectories.wrappers import unwrap
 
 ROLES: dict[str, Role] = {
@@ -97,7 +97,7 @@ def _with_calls(value: dict[str, Any], pieces: list[Piece], unread: Counter[str]
         audio = value.get("audio")
         spoken = (value.get("refusal"), extra.get("refusal"), audio.get("transcript") if isinstance(audio, dict) else "")
         text = next((text for text in spoken if isinstance(text, str) and text), None)
-        pieces = pieces if text is None else [*pieces, Piece(text=text)]
+        pieces = pieces if text is None else [*(piece for piece in pieces if piece.text is None), Piece(text=text)]
     known = {piece.call.id for piece in pieces if piece.call and piece.call.id}
     calls = list(_calls(value)) or ([] if known else list(_calls(extra)))
     pieces = [*pieces, *(Piece(call=call) for call in calls if call.id not in known)]
@@ -179,7 +179,7 @@ def _count_keys(value: dict[str, Any], unread: Counter[str], *, is_empty: bool =
         if key in KNOWN or not content or not isinstance(content, list | dict):
             continue
         if _CALL_LIKE.search(key) or (is_empty and key not in NOT_CONTENT):
-            unread[f"key {key}"] += 1
+            unread[f"key {key[:LONGEST]}"] += 1
 
 
 def usage(value: dict[str, Any]) -> Usage | None:

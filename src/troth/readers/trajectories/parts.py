@@ -20,6 +20,7 @@ from troth.core.trajectories import Call, Message
 from troth.readers import plain
 from troth.readers.decode import has_duplicate_key
 
+LONGEST = 60  # characters of a type, which may be any text
 TYPE_KEYS = ("type", "part_kind", "block_type", "content_type")
 BESIDE = frozenset(("thought", "thoughtSignature", "thought_signature"))  # keys that Gemini adds to a part
 TEXTS = frozenset(
@@ -88,11 +89,11 @@ def read_part(part: Any, unread: Counter[str]) -> Iterator[Piece]:
         yield Piece(result=read_result(fields, unread, failed=kind in ("retry_prompt", "tool_error")))
     elif is_call(kind):
         if kind in HOSTED and (kind == "image_generation_call" or not _has_outcome(fields)):
-            unread[name] += 1  # its result is not in the file, or not text
+            unread[kind] += 1  # its result is not in the file, or not text
             fields = {key: value for key, value in fields.items() if key not in OUTCOMES}
         yield _called(kind.removesuffix("_call") if kind in NAMELESS else None, fields, unread)
     else:
-        unread[name or "no type"] += 1
+        unread[name[:LONGEST] or "no type"] += 1
 
 
 def type_of(part: dict[str, Any]) -> tuple[str, dict[str, Any]]:
