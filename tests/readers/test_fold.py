@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.readers.shapes import LITELLM, OPENAI, SHAPES, calls_of_model, completion
 from troth.core.errors import UserError
 from troth.core.trajectories import Trajectory
 from troth.readers import trajectories
+from troth.readers.source import Document
 
 
 def read(folder: Path, rows: list[Any], skipped: list[str] | None = None) -> list[Trajectory]:
@@ -36,7 +41,9 @@ ONE, TWO = talk("Hi", "Hello", "Cancel", "Done"), talk("Hi", "Hello", "Refund", 
 
 @pytest.mark.parametrize("session", [True, False])
 def test_conversations_that_begin_alike_stay_apart(tmp_path: Path, session: bool) -> None:
-    rows = [{**row, **({"session_id": name} if session else {})} for name, own in (("a", ONE), ("b", TWO)) for row in own]
+    rows = [
+        {**row, **({"session_id": name} if session else {})} for name, own in (("a", ONE), ("b", TWO)) for row in own
+    ]
     read_rows = read(tmp_path, rows)
     assert sorted(map(said, read_rows)) == [["Hi", "Hello", "Cancel", "Done"], ["Hi", "Hello", "Refund", "No"]]
     assert [one.rows for one in read_rows] == [2, 2]
@@ -119,3 +126,37 @@ def test_an_unknown_shape_names_its_keys(tmp_path: Path, rows: list[Any]) -> Non
     with pytest.raises(UserError, match="not a known format of trajectories; its keys are colour, size") as refused:
         read(tmp_path, rows)
     assert "\n" not in refused.value.line()
+
+
+REPLACEMENTS: list[Any] = [None, 7, "x", [], {}, [[]], True, [7], {"a": 1}, -1.5, [{}], {"type": "text"}]
+
+
+def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield from paths(item, (*path, key))
+
+
+def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    if not path:
+        return new
+    copy = value.copy()
+    copy[path[0]] = replaced(copy[path[0]], path[1:], new)
+    return copy
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_damaged_shapes_are_read_or_refused(name: str) -> None:
+    """Any value in any place: trajectories, or an error of one line."""
+    shape, draw = SHAPES[name], random.Random(name)
+    rows = shape.rows[0] if shape.whole else shape.rows
+    places = list(paths(rows))
+    for _ in range(12):
+        damaged = replaced(rows, draw.choice(places), draw.choice(REPLACEMENTS))
+        is_lines = not shape.whole and isinstance(damaged, list)
+        text = "\n".join(map(json.dumps, damaged)) if is_lines else json.dumps(damaged)
+        document = Document("damaged", text.encode())
+        with contextlib.suppress(UserError):
+            for one in trajectories.FORMATS.load(trajectories.detect(document)).read(document):
+                assert msgspec.json.encode(one)

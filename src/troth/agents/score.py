@@ -81,8 +81,9 @@ def agent(*transcripts: Transcripts, **options: Any) -> Result:
     """Scores assistants by their transcripts; each file is one system, each conversation a trial of a task.
 
     `transcripts`: files, folders or `NAME=FILE` in any format of trajectories; or, from memory, one list of
-    `Trajectory` records, or a mapping of system names to such lists. Gold calls are taken from the transcripts (τ-bench), or from `gold`. Intervals are over tasks: trials of a task are drawn together. The options
-    are those of `AgentSettings`.
+    `Trajectory` records, or a mapping of system names to such lists. Gold calls are taken from the transcripts
+    (τ-bench), or from `gold`. Intervals are over tasks: trials of a task are drawn together. The options are those of
+    `AgentSettings`.
 
     >>> from troth import demo
     >>> result = agent(demo.path("agents/hasty.jsonl"), tools=demo.path("agents/tools.json"))
@@ -128,9 +129,13 @@ def score_corpus(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequ
     inputs = {"gold": digest(gold)} if gold else {}
     measured = (
         SystemCells(
-            system.name, cells(system, metrics, corpus, by), tasks, _counts(system, read.skipped), inputs,
+            system.name,
+            cells(system, metrics, corpus, by),
+            tasks,
+            _counts(system, read.skipped),
+            inputs,
             unscored=list(unscored_trials(system, metrics)),
-        )  # fmt: skip
+        )
         for system, read in zip(systems, corpus.systems, strict=True)
     )
     return build_result(

@@ -43,7 +43,9 @@ def reading_notes(system: AgentAnalysis) -> Iterator[Note]:
         kinds += f", and {len(unread) - SHOWN} more types" if len(unread) > SHOWN else ""
         trials = format_count(sum(bool(trial.trial.unread) for trial in system.trials), "trial")
         what = f"{format_count(unread.total(), 'block')} not read: {kinds}"
-        yield Note(f"{what}. {trials} with such blocks: claims, details and sources of values are not judged", system.name)
+        yield Note(
+            f"{what}. {trials} with such blocks: claims, details and sources of values are not judged", system.name
+        )
     if joined := [trial.trial.rows for trial in system.trials if trial.trial.rows > 1]:
         conversations = format_count(len(joined), "conversation")
         yield Note(f"{sum(joined)} rows of a log, one per model call, are joined into {conversations}", system.name)

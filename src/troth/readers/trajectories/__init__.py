@@ -39,9 +39,9 @@ def read(path: str, format: str | None = None, skipped: list[str] | None = None)
     """
     seen: set[str] = set()
     trials: set[tuple[str, int]] = set()
-    for document in source.documents(path):
+    for whole in source.documents(path):
+        document = msgspec.structs.replace(whole, skipped=skipped)
         reader = FORMATS.load(format or detect(document))
-        document = msgspec.structs.replace(document, skipped=skipped)
         with error_context(file=document.name, hint=LAYOUT):
             for item in reader.read(document):
                 if item.id in seen or (item.unit, item.trial) in trials:

@@ -1,4 +1,4 @@
-"""Attributes of spans as exchanges, by the names of OpenTelemetry GenAI, OpenLLMetry, OpenInference, the AI SDK and others.
+"""Attributes of spans as exchanges: the names of OpenTelemetry GenAI, OpenLLMetry, OpenInference, AI SDK and others.
 
 Messages are one JSON value (`gen_ai.input.messages`), numbered attributes (`gen_ai.prompt.0.content`,
 `llm.input_messages.0.message.role`), or events (`gen_ai.user.message`, `gen_ai.choice`).
@@ -22,15 +22,17 @@ WHOLE = ("ai.prompt", "input.value", "traceloop.entity.input", "mlflow.spanInput
 RESULTS = ("output.value", "traceloop.entity.output", "mlflow.spanOutputs")
 SYSTEM = ("gen_ai.system_instructions", "ai.prompt.system")
 TOOLS = ("gen_ai.tool.definitions", "llm.tools", "llm.request.functions", "ai.prompt.tools", "mlflow.chat.tools")
-SESSIONS = ("gen_ai.conversation.id", "session.id", "langfuse.session.id", "traceloop.association.properties.session_id",
-            "ai.telemetry.metadata.sessionId", "mlflow.trace.session")  # fmt: skip
+SESSIONS = ("gen_ai.conversation.id", "session.id", "langfuse.session.id",
+            "traceloop.association.properties.session_id", "ai.telemetry.metadata.sessionId", "mlflow.trace.session")  # fmt: skip
 INPUT_TOKENS = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt",
                 "ai.usage.promptTokens", "ai.usage.inputTokens")  # fmt: skip
 OUTPUT_TOKENS = ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion",
                  "ai.usage.completionTokens", "ai.usage.outputTokens")  # fmt: skip
 OPERATIONS = ("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "span_kind")
 # Attributes of other names that may contain messages: their first two words.
-_MESSAGE_LIKE = re.compile(r"(?:gen_ai|llm|ai)\.[a-z_]*(?:message|prompt|completion|tool_?call)s?(?![a-z])", re.IGNORECASE)
+_MESSAGE_LIKE = re.compile(
+    r"(?:gen_ai|llm|ai)\.[a-z_]*(?:message|prompt|completion|tool_?call)s?(?![a-z])", re.IGNORECASE
+)
 
 
 class _Execution(NamedTuple):
@@ -64,7 +66,11 @@ def execution(attributes: Mapping[str, Any]) -> list[Any] | None:
             continue
         id, name = attributes.get(names.id), attributes[names.name]
         arguments = look_up(attributes, names.arguments)
-        called = {"id": id, "name": name, "arguments": {"input": arguments} if names.kind and not isinstance(arguments, dict) else arguments}
+        called = {
+            "id": id,
+            "name": name,
+            "arguments": {"input": arguments} if names.kind and not isinstance(arguments, dict) else arguments,
+        }
         return [{"role": "assistant", "tool_calls": [called]},
                 {"role": "tool", "tool_call_id": id, "name": name, "content": result}]  # fmt: skip
     return None
@@ -132,7 +138,9 @@ def _whole(attributes: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
     inside = request.get("messages") if isinstance(request, dict) else request
     if isinstance(inside, list) and len(inside) == 1 and isinstance(inside[0], list):
         inside = inside[0]
-    if not isinstance(inside, list) or not all(isinstance(item, dict) and ("role" in item or "lc" in item or "type" in item) for item in inside):
+    if not isinstance(inside, list) or not all(
+        isinstance(item, dict) and ("role" in item or "lc" in item or "type" in item) for item in inside
+    ):
         return [], []
     return inside, (answer_messages(answer) or []) if answer is not None else []
 

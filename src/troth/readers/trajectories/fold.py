@@ -40,7 +40,10 @@ class Conversation:
 
     @property
     def unread(self) -> Counter[str]:
-        return sum((exchange.unread for exchange in self.exchanges), Counter[str]())
+        counts: Counter[str] = Counter()
+        for exchange in self.exchanges:
+            counts.update(exchange.unread)
+        return counts
 
     @property
     def rows(self) -> int:
@@ -170,7 +173,7 @@ def _is_system(message: Any) -> bool:
 
 
 def _keyed(raw: Sequence[Any]) -> tuple[list[Any], list[bytes]]:
-    """Messages, each with a key that is equal however a client repeats it. Reasoning, which is not read, is left out."""
+    """Messages, each with a key that is equal however a client repeats it; without those of which nothing is read."""
     pairs: list[tuple[Any, bytes]] = []
     for value in raw:
         unread: Counter[str] = Counter()
@@ -186,7 +189,9 @@ def _key(message: Message) -> list[Any]:
     return [message.role, (message.call_id if message.role == "tool" else "") or message.text.strip()]
 
 
-def _merge(old: list[Any], old_keys: list[bytes], new: list[Any], new_keys: list[bytes]) -> tuple[list[Any], list[bytes]]:
+def _merge(
+    old: list[Any], old_keys: list[bytes], new: list[Any], new_keys: list[bytes]
+) -> tuple[list[Any], list[bytes]]:
     """Two lists of messages as one; messages at the end of the first that begin the second are there once."""
     if old_keys and len(new_keys) > len(old_keys) and new_keys[0] == old_keys[0]:
         return new, new_keys  # the answer repeats the whole conversation

@@ -15,7 +15,16 @@ from troth.core.errors import UserError
 from troth.core.trajectories import Call, Message, Role, Usage
 from troth.readers import plain
 from troth.readers.decode import error_context
-from troth.readers.trajectories.parts import LONGEST, Piece, has_error, is_result, kind_of, read_call, read_part, text_of
+from troth.readers.trajectories.parts import (
+    LONGEST,
+    Piece,
+    has_error,
+    is_result,
+    kind_of,
+    read_call,
+    read_part,
+    text_of,
+)
 from troth.readers.trajectories.wrappers import unwrap
 
 ROLES: dict[str, Role] = {
@@ -34,7 +43,9 @@ KNOWN = frozenset((
     "additional_kwargs", "response_metadata",
 ))  # fmt: skip
 _CALL_LIKE = re.compile("tool|call|function|invocation|action", re.IGNORECASE)
-NOT_CONTENT = frozenset(("metadata", "meta", "usage", "usage_metadata", "annotations", "reasoning", "reasoning_content"))
+NOT_CONTENT = frozenset(
+    ("metadata", "meta", "usage", "usage_metadata", "annotations", "reasoning", "reasoning_content")
+)
 
 
 def messages(values: Iterable[Any], unread: Counter[str] | None = None) -> tuple[Message, ...]:
@@ -68,7 +79,9 @@ def _message(value: dict[str, Any], unread: Counter[str]) -> Iterator[Message]:
         yield from _add_usage(composed, usage(value))
     else:
         yield from results  # Anthropic: results are in a user message, before its text
-        text = "\n".join(piece.text for piece in pieces if piece.text is not None) if parts else text_of(content, unread)
+        text = (
+            "\n".join(piece.text for piece in pieces if piece.text is not None) if parts else text_of(content, unread)
+        )
         if role != "tool" and (text or not results):
             composed = [Message(role, text, usage=usage(value))]
             yield from composed
@@ -86,7 +99,9 @@ def _content(value: dict[str, Any]) -> Any:
         # Parts beside a text repeat it (AI SDK 4).
         if isinstance(parts, list) and parts and (not content or (key == "parts" and all(map(kind_of, parts)))):
             return [part.get("message_content", part) if isinstance(part, dict) else part for part in parts]
-    return next((value[key] for key in TEXT_KEYS if isinstance(value.get(key), str)), None) if content is None else content
+    return (
+        next((value[key] for key in TEXT_KEYS if isinstance(value.get(key), str)), None) if content is None else content
+    )
 
 
 def _with_calls(value: dict[str, Any], pieces: list[Piece], unread: Counter[str]) -> list[Piece]:
@@ -95,7 +110,11 @@ def _with_calls(value: dict[str, Any], pieces: list[Piece], unread: Counter[str]
     extra = further if isinstance(further, dict) else {}
     if not any(piece.text or piece.call for piece in pieces):
         audio = value.get("audio")
-        spoken = (value.get("refusal"), extra.get("refusal"), audio.get("transcript") if isinstance(audio, dict) else "")
+        spoken = (
+            value.get("refusal"),
+            extra.get("refusal"),
+            audio.get("transcript") if isinstance(audio, dict) else "",
+        )
         text = next((text for text in spoken if isinstance(text, str) and text), None)
         pieces = pieces if text is None else [*(piece for piece in pieces if piece.text is None), Piece(text=text)]
     known = {piece.call.id for piece in pieces if piece.call and piece.call.id}

@@ -23,7 +23,7 @@ from troth.readers.trajectories.items import first_item, items, skipping
 from troth.readers.trajectories.messages import messages
 from troth.readers.trajectories.nested import flatten, parse_time
 from troth.readers.trajectories.parts import text_of
-from troth.readers.trajectories.rows import Exchange, find_tools
+from troth.readers.trajectories.rows import find_tools
 
 FORMAT = Format(name="otel", about="spans of OpenTelemetry: GenAI, OpenLLMetry, OpenInference (Phoenix), the AI SDK")
 RESOURCES = (("resourceSpans", "resource_spans"), ("resourceLogs", "resource_logs"))
@@ -97,7 +97,9 @@ def _span(record: dict[str, Any]) -> _Span:
     context = record.get("context")
     ids = {**(context if isinstance(context, dict) else {}), **record}
     values = _attributes(record.get("attributes", record.get("tags")))
-    values |= flatten({key.removeprefix("attributes."): item for key, item in record.items() if key.startswith("attributes.")})
+    values |= flatten(
+        {key.removeprefix("attributes."): item for key, item in record.items() if key.startswith("attributes.")}
+    )
     if "span_kind" in record:
         values.setdefault("span_kind", record["span_kind"])
     events = [_event(event) for event in (*_objects(record, "events", "logs"), *([record] if "body" in record else []))]
@@ -169,8 +171,8 @@ def _trajectories(id: str, spans: list[_Span]) -> Iterator[Trajectory]:
     for span in spans:
         found = names.exchange(span.attributes, span.events)
         if found is not None:
-            unread += found.unread
-            rows += [single(found._replace(session=id, unread=Counter()))] if found.history or found.answer else []
+            unread.update(found.unread)
+            rows += [single(found._replace(session=id, unread={}))] if found.history or found.answer else []
     conversations = fold(rows)
     for number, conversation in enumerate(conversations, 1):
         counts = Counter(unread) if number == 1 else Counter[str]()

@@ -23,29 +23,34 @@ from troth.readers.decode import has_duplicate_key
 LONGEST = 60  # characters of a type, which may be any text
 TYPE_KEYS = ("type", "part_kind", "block_type", "content_type")
 BESIDE = frozenset(("thought", "thoughtSignature", "thought_signature"))  # keys that Gemini adds to a part
-TEXTS = frozenset(
-    "text input_text output_text refusal text_plain system_prompt user_prompt json".split()
-)
+TEXTS = frozenset((
+    "text", "input_text", "output_text", "refusal", "text_plain", "system_prompt", "user_prompt", "json",
+))  # fmt: skip
 DOCUMENTS = frozenset(("document", "search_result", "resource"))  # read if they contain their text
 # Neither said to the user nor a call: thoughts, marks between steps, citations, requests for approval.
-IGNORED = frozenset(
-    "thinking redacted_thinking reasoning reasoning_content reasoning_text thought step_start step_finish cache_point "
-    "source source_url source_document mcp_list_tools mcp_approval_request mcp_approval_response "
-    "tool_approval_request tool_approval_response".split()
-)
+IGNORED = frozenset((
+    "thinking", "redacted_thinking", "reasoning", "reasoning_content", "reasoning_text", "thought",
+    "step_start", "step_finish", "cache_point", "source", "source_url", "source_document", "mcp_list_tools",
+    "mcp_approval_request", "mcp_approval_response", "tool_approval_request", "tool_approval_response",
+))  # fmt: skip
 STEPS = frozenset(("step_start", "step_finish"))  # the calls of a step are made together
-MEDIA = frozenset(
-    "image image_url input_image image_file video audio input_audio file input_file inline_data file_data blob uri".split()
-)
-PAYLOADS = frozenset(
-    "source data url uri bytes image_url image file file_id input_audio document resource".split()
-)
-CALLS = frozenset("tool_invocation dynamic_tool executable_code tool_call_request".split())
+MEDIA = frozenset((
+    "image", "image_url", "input_image", "image_file", "video", "audio", "input_audio", "file",
+    "input_file", "inline_data", "file_data", "blob", "uri",
+))  # fmt: skip
+PAYLOADS = frozenset((
+    "source", "data", "url", "uri", "bytes", "image_url", "image", "file", "file_id", "input_audio",
+    "document", "resource",
+))  # fmt: skip
+CALLS = frozenset((
+    "tool_invocation", "dynamic_tool", "executable_code", "tool_call_request",
+))  # fmt: skip
 CALL_ENDINGS = ("tool_use", "tool_call", "_call")
-RESULTS = frozenset(
-    "tool_call_response server_tool_call_response tool_return builtin_tool_return retry_prompt function_response "
-    "tool_call_result function_call_result function_result code_execution_result tool_error".split()
-)
+RESULTS = frozenset((
+    "tool_call_response", "server_tool_call_response", "tool_return", "builtin_tool_return", "retry_prompt",
+    "function_response", "tool_call_result", "function_call_result", "function_result",
+    "code_execution_result", "tool_error",
+))  # fmt: skip
 RESULT_ENDINGS = ("tool_result", "_call_output")
 HOSTED = frozenset(("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"))
 # Calls that have no name besides their type.
@@ -200,7 +205,7 @@ def text_of(content: object, unread: Counter[str] | None = None) -> str:
     if isinstance(parts, list) and (_are_parts(parts) if parts else parts is content):
         pieces = (piece for part in parts for piece in read_part(part, unread))
         return "\n".join(piece.text for piece in pieces if piece.text is not None)
-    if isinstance(content, dict) and content.get("type") in TEXTS:
+    if isinstance(content, dict) and kind_of(content) in TEXTS and "type" in content:
         return _text(content, unread)
     return msgspec.json.encode(content).decode()
 

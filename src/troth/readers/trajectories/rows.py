@@ -8,7 +8,8 @@ under keys that the tables below name, often some levels down: `request.body.mes
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from troth.core.errors import UserError
@@ -54,7 +55,7 @@ class Exchange(NamedTuple):
     time: float | None = None
     executes: bool = False  # the execution of a tool: a call and its result
     appends: bool = False  # a single message of a conversation
-    unread: Counter[str] = Counter()
+    unread: Mapping[str, int] = MappingProxyType({})
 
     @property
     def tools(self) -> tuple[Tool, ...]:

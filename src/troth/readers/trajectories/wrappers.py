@@ -88,9 +88,9 @@ def _pydantic(value: dict[str, Any]) -> Plain:
         return [{"role": "assistant", "content": parts, "usage": value.get("usage")}]
     instructions = value.get("instructions")
     before = [{"role": "system", "content": instructions}] if isinstance(instructions, str) else []
-    kinds = [part.get("part_kind") for part in parts]
+    kinds = [str(part.get("part_kind") or "") for part in parts]
     return before + [
-        {"role": PROMPTS[kind], "content": part.get("content")} if kind in PROMPTS else {**part, "type": kind or ""}
+        {"role": PROMPTS[kind], "content": part.get("content")} if kind in PROMPTS else {**part, "type": kind}
         for part, kind in zip(parts, kinds, strict=True)
     ]
 
