@@ -121,10 +121,17 @@ def test_a_row_that_does_not_fit_is_skipped(tmp_path: Path, bad: dict[str, Any])
         read(tmp_path, [{"messages": OPENAI}, bad])
 
 
-@pytest.mark.parametrize("rows", [[{"colour": "red", "size": 3}], [{"colour": "red", "size": 3}] * 2])
-def test_an_unknown_shape_names_its_keys(tmp_path: Path, rows: list[Any]) -> None:
-    with pytest.raises(UserError, match="not a known format of trajectories; its keys are colour, size") as refused:
-        read(tmp_path, rows)
+@pytest.mark.parametrize("row", [
+    {"colour": "red", "size": 3},
+    {"input": "Cancel order 7.", "output": "It has been cancelled."},  # two texts may be anything
+    {"prompt": "Cancel order 7.", "label": 1},
+    {"type": "function", "name": "cancel", "parameters": {}},
+])  # fmt: skip
+@pytest.mark.parametrize("number", [1, 2])
+def test_an_unknown_shape_names_its_keys(tmp_path: Path, row: dict[str, Any], number: int) -> None:
+    keys = ", ".join(row)
+    with pytest.raises(UserError, match=f"not a known format of trajectories; its keys are {keys}") as refused:
+        read(tmp_path, [row] * number)
     assert "\n" not in refused.value.line()
 
 

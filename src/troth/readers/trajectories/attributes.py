@@ -23,7 +23,8 @@ RESULTS = ("output.value", "traceloop.entity.output", "mlflow.spanOutputs")
 SYSTEM = ("gen_ai.system_instructions", "ai.prompt.system")
 TOOLS = ("gen_ai.tool.definitions", "llm.tools", "llm.request.functions", "ai.prompt.tools", "mlflow.chat.tools")
 SESSIONS = ("gen_ai.conversation.id", "session.id", "langfuse.session.id",
-            "traceloop.association.properties.session_id", "ai.telemetry.metadata.sessionId", "mlflow.trace.session")  # fmt: skip
+            "traceloop.association.properties.session_id",
+            "ai.telemetry.metadata.sessionId", "mlflow.trace.session")  # fmt: skip
 INPUT_TOKENS = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt",
                 "ai.usage.promptTokens", "ai.usage.inputTokens")  # fmt: skip
 OUTPUT_TOKENS = ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion",

@@ -65,12 +65,13 @@ def read(document: Document) -> Iterator[Trajectory]:
     for number, value in enumerate(_conversations(document)):
         whole: list[Trajectory] = []
         with skipping(document), error_context(dialogue=str(number)):
-            for exchange in _exchanges(value):
+            for index, exchange in enumerate(_exchanges(value)):
+                name = f"{number}-{index}" if index else str(number)
                 if is_foldable(exchange):
                     calls.append(single(exchange))
-                    numbers[id(exchange)] = str(number)
+                    numbers[id(exchange)] = name
                 else:
-                    whole.append(_whole(exchange, str(number)))
+                    whole.append(_whole(exchange, name))
         yield from whole
     used: Counter[str] = Counter()
     for conversation in fold(calls):

@@ -127,23 +127,27 @@ def _exchange(row: dict[str, Any], session: str) -> Exchange | None:
     kind = str(fields.get("run_type") or fields.get("type") or "").lower()
     session = _find_id(row, SESSIONS) or session or _find_id(row, TRACES)
     time = next((seconds for key in TIMES if (seconds := parse_time(row.get(key))) is not None), None)
-    if kind in TOOL_KINDS and isinstance(fields.get("name"), str):
+    if kind in TOOL_KINDS and _is_execution(fields):
         return Exchange(row, _execution(fields), [], session=session, time=time, executes=True)
     located = _find(fields, 0)
     if located is None and is_message(row):
         return Exchange(row, [row], [], session=session, time=time, appends=True) if session else None
     unread: Counter[str] = Counter()
+    is_text = located is None and kind not in MODEL_KINDS
     if located is None:
         text = next((fields[key] for key in ("input", "prompt") if isinstance(fields.get(key), str)), None)
         if text is None and kind in MODEL_KINDS:
-            return Exchange(fields, [], [], session=session, time=time, unread=Counter({f"row {kind}": 1}))
-        if text is None or kind not in ("", *MODEL_KINDS):
+            return Exchange(fields, [], [], session=session, time=time, unread={f"row {kind}": 1})
+        is_logged = kind in MODEL_KINDS or (
+            not kind and any(isinstance(fields.get(key), dict | list) for key in ANSWERS)
+        )
+        if text is None or not is_logged:  # two texts may be anything
             return None
         located = _Located([{"role": "user", "content": text}], (fields,))
     history, defined = _without_definitions(located.messages)
     answer = [] if "epoch" in row else _answer(fields, history, unread)  # Inspect repeats its last answer
     holders = (*located.holders, {"tools": defined}) if defined else located.holders
-    if not answer and not located.messages and "messages" not in row:
+    if not answer and (is_text or not located.messages) and "messages" not in row:
         return None
     return Exchange(fields, history, answer, holders, session, time, unread=unread)
 
@@ -216,6 +220,11 @@ def _find_id(row: dict[str, Any], keys: tuple[str, ...], depth: int = 0) -> str:
         return str(name)
     below = [inner for key in BESIDE_SESSIONS if isinstance(inner := parse_json(row.get(key)), dict)]
     return next(filter(None, (_find_id(inner, keys, depth + 1) for inner in below)), "") if depth < 2 else ""
+
+
+def _is_execution(fields: dict[str, Any]) -> bool:
+    has_outcome = any(fields.get(key) is not None for key in ("input", "inputs", "output", "outputs"))
+    return isinstance(fields.get("name"), str) and has_outcome and not is_message(fields)
 
 
 def _execution(fields: dict[str, Any]) -> list[Any]:
