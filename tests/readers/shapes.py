@@ -1202,6 +1202,65 @@ def mlflow() -> dict[str, Any]:
     return {"info": {"trace_id": "tr-1"}, "data": {"spans": spans}}
 
 
+# --- answers that were streamed -------------------------------------------------------------------------------------
+def streamed_openai(answer: dict[str, Any]) -> list[Any]:
+    deltas: list[Any] = [{"role": "assistant", "content": ""}]
+    deltas += [{"content": piece} for piece in (answer["content"] or "").partition(" ") if piece]
+    for index, call in enumerate(answer.get("tool_calls", [])):
+        function = call["function"]
+        deltas.append({"tool_calls": [{"index": index, "id": call["id"], "function": {"name": function["name"]}}]})
+        deltas += [{"tool_calls": [{"index": index, "function": {"arguments": p}}]} for p in function["arguments"]]
+    return [{"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+
+
+def streamed_anthropic(answer: dict[str, Any]) -> list[Any]:
+    events: list[Any] = [{"type": "message_start", "message": {"role": "assistant", "content": []}}]
+    for index, block in enumerate(answer["content"]):
+        is_call = block["type"] == "tool_use"
+        start = {**block, "input": {}} if is_call else {**block, block["type"]: ""}
+        events.append({"type": "content_block_start", "index": index, "content_block": start})
+        if is_call:
+            deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in text(block["input"])]
+        else:
+            deltas = [{"type": f"{block['type']}_delta", block["type"]: piece} for piece in block[block["type"]]]
+        events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+    return [*events, {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, {"type": "message_stop"}]
+
+
+def streamed_bedrock(answer: dict[str, Any]) -> list[Any]:
+    events: list[Any] = [{"messageStart": {"role": "assistant"}}]
+    for index, block in enumerate(answer["content"]):
+        head = {"contentBlockIndex": index}
+        if "toolUse" in block:
+            used = block["toolUse"]
+            start = {"toolUse": {"toolUseId": used["toolUseId"], "name": used["name"]}}
+            events.append({"contentBlockStart": {**head, "start": start}})
+            deltas: list[Any] = [{"toolUse": {"input": piece}} for piece in text(used["input"])]
+        elif "text" in block:
+            deltas = [{"text": piece} for piece in block["text"]]
+        else:
+            deltas = [{"reasoningContent": {"text": "hm"}}]
+        events += [{"contentBlockDelta": {**head, "delta": delta}} for delta in deltas]
+    return [*events, {"messageStop": {"stopReason": "end_turn"}}]
+
+
+def streamed(messages: list[Any], stream: Any, **beside: Any) -> list[Any]:
+    return [
+        {"request": {"messages": before, **beside}, "response": stream(answer)}
+        for before, answer in calls_of_model(messages)
+    ]
+
+
+def as_events(answer: dict[str, Any]) -> str:
+    return "".join(f"data: {text(chunk)}\n\n" for chunk in streamed_openai(answer)) + "data: [DONE]\n\n"
+
+
+GEMINI_STREAM = [
+    {"request": {"contents": before, "systemInstruction": SYSTEM},
+     "response": [{"candidates": [{"content": {"role": "model", "parts": [part]}}]} for part in answer["parts"]]}
+    for before, answer in calls_of_model(GEMINI)
+]  # fmt: skip
+
 TELEMETRY: dict[str, Any] = {"format": "otel", "joined": 3}
 SHAPES: dict[str, Shape] = {
     "openai messages": whole(OPENAI),
@@ -1294,6 +1353,11 @@ SHAPES: dict[str, Shape] = {
         gateway("request_body", "response_body", request_properties={"Helicone-Session-Id": "s"}), tools=True, joined=3
     ),
     "gateway bodies as text": Shape(gateway("request_body", "response_body", as_text=True), tools=True, joined=3),
+    "openai stream": Shape(streamed(OPENAI, streamed_openai), joined=3),
+    "openai server-sent events": Shape(streamed(OPENAI, as_events), joined=3),
+    "anthropic stream": Shape(streamed(ANTHROPIC, streamed_anthropic, system=SYSTEM), joined=3),
+    "bedrock stream": Shape(streamed(BEDROCK, streamed_bedrock, system=[{"text": SYSTEM}]), joined=3),
+    "gemini stream": Shape(GEMINI_STREAM, joined=3),
     "litellm": Shape(LITELLM, tools=True, joined=3),
     "session deltas": Shape(DELTAS, joined=3),
     "weave": Shape(WEAVE, tools=True, joined=3),

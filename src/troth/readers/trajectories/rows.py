@@ -16,6 +16,7 @@ from troth.core.errors import UserError
 from troth.core.trajectories import Tool
 from troth.readers import tools as tool_readers
 from troth.readers.trajectories.nested import parse_json, parse_time
+from troth.readers.trajectories.streams import assemble
 from troth.readers.trajectories.wrappers import is_message
 
 LISTS = ("messages", "contents", "conversations", "conversation", "all_messages", "input_messages", "chat_history",
@@ -192,10 +193,12 @@ def _answer(row: dict[str, Any], history: list[Any], unread: Counter[str]) -> li
 def answer_messages(value: Any, depth: int = 0) -> list[Any] | None:
     """The messages in an answer of a server or a framework; None if there are none."""
     value = parse_json(value)
-    if isinstance(value, str):
-        return [{"role": "assistant", "content": value}] if depth < 2 or value else None
     if depth > DEEPEST:
         return None
+    if (streamed := assemble(value)) is not None:
+        return answer_messages(streamed, depth + 1)
+    if isinstance(value, str):
+        return [{"role": "assistant", "content": value}] if depth < 2 or value else None
     if isinstance(value, list):
         first = value[0] if value else None
         if isinstance(first, list) or (isinstance(first, dict) and ("message" in first or not is_message(first))):
