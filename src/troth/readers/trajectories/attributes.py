@@ -79,9 +79,9 @@ def execution(attributes: Mapping[str, Any]) -> list[Any] | None:
 
 def exchange(attributes: dict[str, Any], events: list[dict[str, Any]]) -> Exchange | None:
     """The messages of a span and its answer; None if it has neither."""
-    executed = execution(attributes)
-    if executed is not None:
-        return Exchange(attributes, executed, [], executes=True)
+    call_and_result = execution(attributes)
+    if call_and_result is not None:
+        return Exchange(attributes, call_and_result, [], executes=True)
     unread: Counter[str] = Counter()
     answer = _messages(attributes, ANSWER) or _ai_answer(attributes)
     history = _messages(attributes, HISTORY)

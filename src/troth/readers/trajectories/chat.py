@@ -119,11 +119,11 @@ def _exchanges(value: Any) -> Iterator[Exchange]:
     if isinstance(value, list):
         yield Exchange({"messages": value}, value, [])
         return
-    any_found = False
+    is_empty = True
     for exchange in exchanges(value):
-        any_found = True
+        is_empty = False
         yield exchange
-    if not any_found and not is_of_trace(value):
+    if is_empty and not is_of_trace(value):
         if is_message(value):
             raise UserError("is a single message", hint="a conversation is a list of messages, or names its session")
         keys = ", ".join(list(value)[:12]) or "none"
@@ -168,13 +168,17 @@ def _whole(exchange: Exchange, number: str) -> Trajectory:
 def _folded(name: str, conversation: Conversation) -> Trajectory:
     """The trajectory of rows that are calls of a model."""
     unread = conversation.unread
-    conversing = [exchange for exchange in conversation.exchanges if not exchange.executes]
-    system = next((found for exchange in conversing if (found := _system(exchange, unread))), ())
-    spoken = messages(conversation.raw, unread)
-    defined = next((found for exchange in reversed(conversing) if (found := exchange.tools)), ())
-    spent = _usage(conversing)
+    model_calls = [exchange for exchange in conversation.exchanges if not exchange.executes]
+    system = next(filter(None, (_system(exchange, unread) for exchange in model_calls)), ())
+    conversation_messages = messages(conversation.raw, unread)
+    tools = next(filter(None, (exchange.tools for exchange in reversed(model_calls))), ())
     return Trajectory(
-        name, (*system, *spoken), "", 0, defined, usage=spent, unread=dict(unread), rows=conversation.rows
+        name,
+        (*system, *conversation_messages),
+        tools=tools,
+        usage=_usage(model_calls),
+        unread=dict(unread),
+        rows=conversation.rows,
     )
 
 
@@ -185,24 +189,24 @@ def _system(exchange: Exchange, unread: Counter[str]) -> tuple[Message, ...]:
 
 def _usage(rows: list[Exchange]) -> Usage | None:
     """The usage of all rows together, as they or their answers report it."""
-    reported = [found for row in rows if (found := usage(row.row) or _answer_usage(row.row)) is not None]
+    usages = [spending for row in rows if (spending := usage(row.row) or _answer_usage(row.row)) is not None]
     totals = [
-        sum(known) if (known := [value for one in reported if (value := getattr(one, name)) is not None]) else None
+        sum(values) if (values := [value for item in usages if (value := getattr(item, name)) is not None]) else None
         for name in ("input_tokens", "output_tokens", "seconds", "cost")
     ]
-    return Usage(*totals) if reported else None
+    return Usage(*totals) if usages else None
 
 
 def _answer_usage(row: dict[str, Any]) -> Usage | None:
     answers = [row.get(key) for key in ("response", "response_body", "output")]
     below = [answer.get(key) for answer in answers if isinstance(answer, dict) for key in ("body", "outputBodyJson")]
-    return next((found for value in (*answers, *below) if isinstance(value, dict) and (found := usage(value))), None)
+    return next(filter(None, (usage(value) for value in (*answers, *below) if isinstance(value, dict))), None)
 
 
 def _recorded_unread(row: dict[str, Any]) -> Counter[str]:
-    recorded = row.get("unread")
-    values = recorded if isinstance(recorded, dict) else {}
-    return Counter({name: count for name, count in values.items() if isinstance(count, int)})
+    counts = row.get("unread")
+    items = counts.items() if isinstance(counts, dict) else ()
+    return Counter({name: count for name, count in items if isinstance(count, int)})
 
 
 def _inspect_score(scores: Any) -> float | None:

@@ -144,20 +144,20 @@ def _fold_prefixes(rows: list[Conversation]) -> list[Conversation]:
 def _add_execution(thread: Conversation, exchange: Exchange) -> None:
     """Adds the result of an executed tool, unless a message has it, and the call, unless one is waiting for it."""
     thread.exchanges.append(exchange)
-    (made, result) = (messages([raw])[0] for raw in exchange.history)
-    known = messages(thread.body)
-    id, tool = result.call_id or made.calls[0].id, made.calls[0].tool
-    if id and any(message.role == "tool" and message.call_id == id for message in known):
+    (request, result) = (messages([raw])[0] for raw in exchange.history)
+    earlier = messages(thread.body)
+    id, tool = result.call_id or request.calls[0].id, request.calls[0].tool
+    if id and any(message.role == "tool" and message.call_id == id for message in earlier):
         return
-    answered = Counter(message.call_id for message in known if message.role == "tool")
-    calls = [call for message in known for call in message.calls]
+    answered = Counter(message.call_id for message in earlier if message.role == "tool")
+    calls = [call for message in earlier for call in message.calls]
     open_ids = [call.id for call in calls if call.tool == tool and call.id and not answered[call.id]]
     raw = list(exchange.history)
     if id and any(call.id == id for call in calls):
         raw = raw[1:]
     elif not id and open_ids:
         raw = [{**raw[1], "tool_call_id": open_ids[0]}]
-    elif not id and any(call.tool == tool and call.arguments == made.calls[0].arguments for call in calls):
+    elif not id and any(call.tool == tool and call.arguments == request.calls[0].arguments for call in calls):
         return
     thread.body, thread.keys = [*thread.body, *raw], [*thread.keys, *_keyed(raw)[1]]
 

@@ -72,21 +72,23 @@ def _message(value: dict[str, Any], unread: Counter[str]) -> Iterator[Message]:
         return
     pieces = [piece for part in parts for piece in read_part(part, unread)]
     results = [piece.result for piece in pieces if piece.result is not None]
-    composed: list[Message] = []
+    parsed_messages: list[Message] = []
     if role == "assistant":
         pieces = pieces if parts else [Piece(text=text_of(content, unread))]
-        composed = list(_compose(_with_calls(value, pieces, unread))) or [Message("assistant")]
-        yield from _add_usage(composed, usage(value))
+        parsed_messages = list(_compose(_with_calls(value, pieces, unread))) or [Message("assistant")]
+        yield from _add_usage(parsed_messages, usage(value))
     else:
         yield from results  # Anthropic: results are in a user message, before its text
         text = (
             "\n".join(piece.text for piece in pieces if piece.text is not None) if parts else text_of(content, unread)
         )
         if role != "tool" and (text or not results):
-            composed = [Message(role, text, usage=usage(value))]
-            yield from composed
+            parsed_messages = [Message(role, text, usage=usage(value))]
+            yield from parsed_messages
         unread.update(f"call in a {role} message" for piece in pieces if piece.call)
-    _count_keys(value, unread, is_empty=not results and not any(message.text or message.calls for message in composed))
+    _count_keys(
+        value, unread, is_empty=not results and not any(message.text or message.calls for message in parsed_messages)
+    )
 
 
 def _content(value: dict[str, Any]) -> Any:
@@ -110,18 +112,18 @@ def _with_calls(value: dict[str, Any], pieces: list[Piece], unread: Counter[str]
     extra = further if isinstance(further, dict) else {}
     if not any(piece.text or piece.call for piece in pieces):
         audio = value.get("audio")
-        spoken = (
+        texts_beside = (
             value.get("refusal"),
             extra.get("refusal"),
             audio.get("transcript") if isinstance(audio, dict) else "",
         )
-        text = next((text for text in spoken if isinstance(text, str) and text), None)
+        text = next((text for text in texts_beside if isinstance(text, str) and text), None)
         pieces = pieces if text is None else [*(piece for piece in pieces if piece.text is None), Piece(text=text)]
-    known = {piece.call.id for piece in pieces if piece.call and piece.call.id}
-    calls = list(_calls(value)) or ([] if known else list(_calls(extra)))
-    pieces = [*pieces, *(Piece(call=call) for call in calls if call.id not in known)]
+    call_ids = {piece.call.id for piece in pieces if piece.call and piece.call.id}
+    calls = list(_calls(value)) or ([] if call_ids else list(_calls(extra)))
+    pieces = [*pieces, *(Piece(call=call) for call in calls if call.id not in call_ids)]
     invocations = value.get("toolInvocations")  # AI SDK 4; its parts, where it has them, repeat these
-    if not isinstance(invocations, list) or known:
+    if not isinstance(invocations, list) or call_ids:
         return pieces
     steps: list[Piece] = []
     last: Any = None
@@ -140,8 +142,8 @@ def _compose(pieces: list[Piece]) -> Iterator[Message]:
     calls: list[Call] = []
     results: list[Message] = []
     for piece in (*pieces, Piece(ends_step=True)):
-        begins = piece.ends_step or piece.text is not None or (piece.call is not None and piece.result is None)
-        if results and begins:
+        is_new_message = piece.ends_step or piece.text is not None or (piece.call is not None and piece.result is None)
+        if results and is_new_message:
             yield from [Message("assistant", "\n".join(texts), tuple(calls))] if texts or calls else []
             yield from results
             texts, calls, results = [], [], []
@@ -152,9 +154,9 @@ def _compose(pieces: list[Piece]) -> Iterator[Message]:
         yield Message("assistant", "\n".join(texts), tuple(calls))
 
 
-def _add_usage(composed: list[Message], spent: Usage | None) -> Iterator[Message]:
-    last = max((index for index, message in enumerate(composed) if message.role == "assistant"), default=-1)
-    for index, message in enumerate(composed):
+def _add_usage(parsed_messages: list[Message], spent: Usage | None) -> Iterator[Message]:
+    last = max((index for index, message in enumerate(parsed_messages) if message.role == "assistant"), default=-1)
+    for index, message in enumerate(parsed_messages):
         yield Message("assistant", message.text, message.calls, usage=spent) if index == last else message
 
 
@@ -168,9 +170,9 @@ def role_of(value: dict[str, Any], what: str) -> Role:
 
 
 def _results(value: dict[str, Any], unread: Counter[str]) -> Iterator[Message]:
-    several = value.get("tool_messages")
-    if isinstance(several, list):  # τ²-bench: results of parallel calls in one message
-        for result in several:
+    parallel_results = value.get("tool_messages")
+    if isinstance(parallel_results, list):  # τ²-bench: results of parallel calls in one message
+        for result in parallel_results:
             yield from _results(plain.mapping(result, "a result"), unread)
         return
     if value.get("requestor") == "user":  # τ²-bench: the user's own tools, which the assistant does not see

@@ -65,9 +65,9 @@ def read(document: Document) -> Iterator[Trajectory]:
         id = names.session(span.attributes) or sessions.get(span.trace) or span.trace
         conversations.setdefault(id, []).append(span)
     has_messages = False
-    for id, own in conversations.items():
+    for id, members in conversations.items():
         with skipping(document), error_context(dialogue=id):
-            for trajectory in _trajectories(id, sorted(own, key=lambda span: (span.end or span.start, span.start))):
+            for trajectory in _trajectories(id, sorted(members, key=lambda span: (span.end or span.start, span.start))):
                 has_messages = True
                 yield trajectory
     if not has_messages:
@@ -106,9 +106,9 @@ def _span(record: dict[str, Any]) -> _Span:
     for event in events:  # some exporters put messages into events, all in one
         if not names.is_event(event["event.name"]):
             values = {key: item for key, item in event.items() if key != "event.name"} | values
-    said = [event for event in events if names.is_event(event["event.name"])]
+    message_events = [event for event in events if names.is_event(event["event.name"])]
     trace, id = (str(next((ids[key] for key in keys if ids.get(key)), "")) for keys in (TRACES, SPANS))
-    return _Span(trace, id, _time(record, "start"), _time(record, "end"), values, said)
+    return _Span(trace, id, _time(record, "start"), _time(record, "end"), values, message_events)
 
 
 def _joined(first: _Span, second: _Span) -> _Span:
@@ -169,19 +169,21 @@ def _trajectories(id: str, spans: list[_Span]) -> Iterator[Trajectory]:
     rows: list[Conversation] = []
     unread: Counter[str] = Counter()
     for span in spans:
-        found = names.exchange(span.attributes, span.events)
-        if found is not None:
-            unread.update(found.unread)
-            rows += [single(found._replace(session=id, unread={}))] if found.history or found.answer else []
+        exchange = names.exchange(span.attributes, span.events)
+        if exchange is not None:
+            unread.update(exchange.unread)
+            rows += [single(exchange._replace(session=id, unread={}))] if exchange.history or exchange.answer else []
     conversations = fold(rows)
     for number, conversation in enumerate(conversations, 1):
         counts = Counter(unread) if number == 1 else Counter[str]()
-        spoken = (*_system(conversation, counts), *messages(conversation.raw, counts))
-        own = [exchange for exchange in conversation.exchanges if not exchange.executes]
-        defined = next((found for exchange in reversed(own) if (found := find_tools((exchange.row,)))), ())
+        conversation_messages = (*_system(conversation, counts), *messages(conversation.raw, counts))
+        model_calls = [exchange for exchange in conversation.exchanges if not exchange.executes]
+        tools = next(filter(None, (find_tools((exchange.row,)) for exchange in reversed(model_calls))), ())
         name = id if number == 1 else f"{id}#{number}"
-        spent = _usage(spans) if len(conversations) == 1 else None
-        yield Trajectory(name, spoken, tools=defined, usage=spent, unread=dict(counts), rows=conversation.rows)
+        usage = _usage(spans) if len(conversations) == 1 else None
+        yield Trajectory(
+            name, conversation_messages, tools=tools, usage=usage, unread=dict(counts), rows=conversation.rows
+        )
 
 
 def _system(conversation: Conversation, unread: Counter[str]) -> tuple[Message, ...]:

@@ -33,7 +33,7 @@ IGNORED = frozenset((
     "step_start", "step_finish", "cache_point", "source", "source_url", "source_document", "mcp_list_tools",
     "mcp_approval_request", "mcp_approval_response", "tool_approval_request", "tool_approval_response",
 ))  # fmt: skip
-STEPS = frozenset(("step_start", "step_finish"))  # the calls of a step are made together
+STEPS = frozenset(("step_start", "step_finish"))  # the calls of a step are tool_call together
 MEDIA = frozenset((
     "image", "image_url", "input_image", "image_file", "video", "audio", "input_audio", "file",
     "input_file", "inline_data", "file_data", "blob", "uri",
@@ -227,12 +227,15 @@ def _called(default: str | None, fields: dict[str, Any], unread: Counter[str]) -
     """A call, with its result where the same object has it."""
     inner = fields.get("toolInvocation")
     fields = inner if isinstance(inner, dict) else fields
-    made = read_call(fields, default)
+    tool_call = read_call(fields, default)
     if not _has_outcome(fields):
-        return Piece(call=made)
+        return Piece(call=tool_call)
     outcome = {key: fields[key] for key in (*OUTCOMES, "status", "is_error") if key in fields}
     result = read_result(outcome, unread)
-    return Piece(call=made, result=msgspec.structs.replace(result, call_id=made.id, tool="" if made.id else made.tool))
+    return Piece(
+        call=tool_call,
+        result=msgspec.structs.replace(result, call_id=tool_call.id, tool="" if tool_call.id else tool_call.tool),
+    )
 
 
 def _free_text(value: Any) -> Any:

@@ -65,11 +65,11 @@ class Exchange(NamedTuple):
     @property
     def system(self) -> Any:
         """The system's instructions, where they stand beside the messages."""
-        holders = [holder for own in (*reversed(self.holders), self.row) for holder in (own, own.get("config"))]
+        holders = [inner for outer in (*reversed(self.holders), self.row) for inner in (outer, outer.get("config"))]
         return next((h[key] for h in holders if isinstance(h, dict) for key in SYSTEM if h.get(key)), None)
 
 
-class _Located(NamedTuple):
+class _Location(NamedTuple):
     """Messages, and the objects on the way to them."""
 
     messages: list[Any]
@@ -130,12 +130,12 @@ def _exchange(row: dict[str, Any], session: str) -> Exchange | None:
     time = next((seconds for key in TIMES if (seconds := parse_time(row.get(key))) is not None), None)
     if kind in TOOL_KINDS and _is_execution(fields):
         return Exchange(row, _execution(fields), [], session=session, time=time, executes=True)
-    located = _find(fields, 0)
-    if located is None and is_message(row):
+    location = _find(fields, 0)
+    if location is None and is_message(row):
         return Exchange(row, [row], [], session=session, time=time, appends=True) if session else None
     unread: Counter[str] = Counter()
-    is_text = located is None and kind not in MODEL_KINDS
-    if located is None:
+    is_text = location is None and kind not in MODEL_KINDS
+    if location is None:
         text = next((fields[key] for key in ("input", "prompt") if isinstance(fields.get(key), str)), None)
         if text is None and kind in MODEL_KINDS:
             return Exchange(fields, [], [], session=session, time=time, unread={f"row {kind}": 1})
@@ -144,16 +144,16 @@ def _exchange(row: dict[str, Any], session: str) -> Exchange | None:
         )
         if text is None or not is_logged:  # two texts may be anything
             return None
-        located = _Located([{"role": "user", "content": text}], (fields,))
-    history, defined = _without_definitions(located.messages)
+        location = _Location([{"role": "user", "content": text}], (fields,))
+    history, definitions = _without_definitions(location.messages)
     answer = [] if "epoch" in row else _answer(fields, history, unread)  # Inspect repeats its last answer
-    holders = (*located.holders, {"tools": defined}) if defined else located.holders
-    if not answer and (is_text or not located.messages) and "messages" not in row:
+    holders = (*location.holders, {"tools": definitions}) if definitions else location.holders
+    if not answer and (is_text or not location.messages) and "messages" not in row:
         return None
     return Exchange(fields, history, answer, holders, session, time, unread=unread)
 
 
-def _find(value: Any, depth: int) -> _Located | None:
+def _find(value: Any, depth: int) -> _Location | None:
     """The first list of messages in an object or below it."""
     value = parse_json(value)
     if not isinstance(value, dict) or depth > DEEPEST:
@@ -163,11 +163,11 @@ def _find(value: Any, depth: int) -> _Located | None:
         if isinstance(inside, list) and len(inside) == 1 and isinstance(inside[0], list):
             inside = inside[0]  # LangSmith: one list for each of several prompts
         if isinstance(inside, list) and ((key in PLAIN and depth == 0) or (inside and is_message(inside[0]))):
-            return _Located(inside, (value,))
+            return _Location(inside, (value,))
     for key in REQUESTS:
-        located = _find(value.get(key), depth + 1)
-        if located is not None:
-            return _Located(located.messages, (value, *located.holders))
+        location = _find(value.get(key), depth + 1)
+        if location is not None:
+            return _Location(location.messages, (value, *location.holders))
     return None
 
 

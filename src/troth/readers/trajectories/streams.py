@@ -79,20 +79,22 @@ def _join_blocks(events: list[dict[str, Any]]) -> dict[str, Any] | None:
         is_stream = is_stream or inner is not event or event.get("type") == "content_block_delta"
         if not isinstance(inner, dict):
             continue
-        begun = inner.get("content_block") or inner.get("start")
+        start = inner.get("content_block") or inner.get("start")
         index, delta = str(inner.get("index", inner.get("contentBlockIndex"))), inner.get("delta")
-        if isinstance(begun, dict):
-            used = begun.get("toolUse")
+        if isinstance(start, dict):
+            tool_use = start.get("toolUse")
             bedrock = (
-                {"type": "tool_use", "id": used.get("toolUseId"), "name": used.get("name")}
-                if isinstance(used, dict)
+                {"type": "tool_use", "id": tool_use.get("toolUseId"), "name": tool_use.get("name")}
+                if isinstance(tool_use, dict)
                 else {}
             )
-            blocks[index] = {**(bedrock or begun), "pieces": []}
+            blocks[index] = {**(bedrock or start), "pieces": []}
         if isinstance(delta, dict) and (inner is not event or event.get("type") == "content_block_delta"):
             block = blocks.setdefault(index, {"type": "text", "pieces": []})
-            used = delta.get("toolUse")
-            piece = used.get("input") if isinstance(used, dict) else delta.get("text", delta.get("partial_json"))
+            tool_use = delta.get("toolUse")
+            piece = (
+                tool_use.get("input") if isinstance(tool_use, dict) else delta.get("text", delta.get("partial_json"))
+            )
             block["pieces"] += [piece] if isinstance(piece, str) else []
             block["type"] = "reasoning" if "reasoningContent" in delta else block.get("type")
     content = [_finish(block) for _, block in sorted(blocks.items(), key=lambda item: (len(item[0]), item[0]))]
