@@ -149,7 +149,7 @@ def _whole(exchange: Exchange, number: str) -> Trajectory:
     with error_context(dialogue=name):
         unread = Counter(exchange.unread) + _recorded_unread(row)
         history = messages(exchange.history, unread)
-        answer = messages(exchange.answer, unread)
+        answer = messages(exchange.answer, unread) if exchange.answer else ()
         outputs = row.get("outputs") if isinstance(row.get("outputs"), list) else []
         return Trajectory(
             name,

@@ -32,6 +32,10 @@ ROLES: dict[str, Role] = {
     "ai": "assistant", "model": "assistant", "gpt": "assistant", "chatbot": "assistant", "tool": "tool",
     "function": "tool", "context": "tool", "observation": "tool", "ipython": "tool",
 }  # fmt: skip
+PLAIN = {"role", "content"}
+TOKENS, SECONDS = ("usage", "usage_metadata", "usageMetadata"), ("seconds", "duration", "latency", "response_time")
+COSTS = ("cost", "agent_cost", "response_cost")
+SPENDING = frozenset((*TOKENS, *SECONDS, *COSTS))
 MOST = 1e12  # tokens, seconds or cost of one conversation; larger numbers are ignored
 PART_LISTS = ("parts", "blocks", "items", "contents")  # in place of `content`
 TEXT_KEYS = ("text", "message", "value", "body")
@@ -64,6 +68,9 @@ def _message(value: dict[str, Any], unread: Counter[str]) -> Iterator[Message]:
         yield from _compose(list(read_part(value, unread)))
         return
     role = role_of(value, "the message")
+    if role != "tool" and value.keys() == PLAIN and isinstance(value["content"], str):  # most messages
+        yield Message(role, value["content"])
+        return
     content = _content(value)
     parts = content if isinstance(content, list) else []
     if role == "tool" and not any(is_result(kind_of(part)) for part in parts):
@@ -196,8 +203,9 @@ def _calls(value: dict[str, Any]) -> Iterator[Call]:
 
 def _count_keys(value: dict[str, Any], unread: Counter[str], *, is_empty: bool = False) -> None:
     """Counts keys that may contain calls, or, in a message of which nothing was read, its content."""
-    for key, content in value.items():
-        if key in KNOWN or not content or not isinstance(content, list | dict):
+    for key in value.keys() - KNOWN:
+        content = value[key]
+        if not content or not isinstance(content, list | dict):
             continue
         if _CALL_LIKE.search(key) or (is_empty and key not in NOT_CONTENT):
             unread[f"key {key[:LONGEST]}"] += 1
@@ -205,13 +213,15 @@ def _count_keys(value: dict[str, Any], unread: Counter[str], *, is_empty: bool =
 
 def usage(value: dict[str, Any]) -> Usage | None:
     """The usage that a message or a conversation reports, under any of the usual names."""
-    tokens = next((value[key] for key in ("usage", "usage_metadata", "usageMetadata") if value.get(key)), None)
+    if SPENDING.isdisjoint(value):
+        return None
+    tokens = next((value[key] for key in TOKENS if value.get(key)), None)
     reported = tokens if isinstance(tokens, dict) else {}
     numbers = (
         _number(reported, "input_tokens", "prompt_tokens", "inputTokens", "promptTokenCount", "input"),
         _number(reported, "output_tokens", "completion_tokens", "outputTokens", "candidatesTokenCount", "output"),
-        _number(value, "seconds", "duration", "latency", "response_time"),
-        _number(value, "cost", "agent_cost", "response_cost"),
+        _number(value, *SECONDS),
+        _number(value, *COSTS),
     )
     if all(number is None for number in numbers):
         return None

@@ -106,10 +106,8 @@ def find_tools(holders: tuple[Any, ...], depth: int = 0) -> tuple[Tool, ...]:
             value = [parse_json(item) for item in value] if isinstance(value, list) else value
             if value and tool_readers.definitions(value):
                 return tuple(tool_readers.read(value))
-    if depth == 2:
-        return ()
-    below = tuple(holder.get(key) for holder in holders if isinstance(holder, dict) for key in BESIDE_TOOLS)
-    return find_tools(below, depth + 1) if any(isinstance(value, dict) for value in below) else ()
+    below = [holder[key] for holder in holders if isinstance(holder, dict) for key in BESIDE_TOOLS if key in holder]
+    return find_tools(tuple(below), depth + 1) if below and depth < 2 else ()
 
 
 def is_of_trace(row: dict[str, Any]) -> bool:
