@@ -47,7 +47,7 @@ OPENAI: list[dict[str, Any]] = [
     {"role": "tool", "tool_call_id": "c2", "content": text(REFUNDED)},
     {"role": "assistant", "content": LAST, "refusal": None, "annotations": []},
 ]
-OPENAI_TOOLS = [
+OPENAI_TOOLS: list[dict[str, Any]] = [
     {"type": "function", "function": {"name": name, "description": name, "parameters": PARAMETERS}}
     for name in ("cancel_order", "refund")
 ]
@@ -458,7 +458,7 @@ LANGCHAIN: list[dict[str, Any]] = [
 ]
 CLASSES = {"system": "SystemMessage", "human": "HumanMessage", "ai": "AIMessage", "tool": "ToolMessage"}
 LC_DICTS = [{"type": m["type"], "data": m} for m in LANGCHAIN]
-LC_DUMPS = [
+LC_DUMPS: list[dict[str, Any]] = [
     {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", CLASSES[m["type"]]], "kwargs": m}
     for m in LANGCHAIN
 ]
@@ -1084,16 +1084,16 @@ def openinference() -> list[Any]:
 
 
 def phoenix(*, nested: bool) -> list[Any]:
-    rows = []
+    rows: list[Any] = []
     for n, (before, answer) in enumerate(calls_of_model(OPENAI)):
-        head = {
+        head: dict[str, Any] = {
             "name": "ChatCompletion",
             "span_kind": "LLM",
             "start_time": f"2025-01-01T00:00:0{n}+00:00",
             "end_time": f"2025-01-01T00:00:0{n}.5+00:00",
         }
         values = [[inference_message(m, nested=nested) for m in side] for side in (before, [answer])]
-        tools = [
+        tools: list[Any] = [
             {"tool": {"json_schema": text(tool)}} if nested else {"tool.json_schema": text(tool)}
             for tool in OPENAI_TOOLS
         ]

@@ -61,6 +61,7 @@ def detect(document: Document) -> bool:
 
 def read(document: Document) -> Iterator[Trajectory]:
     calls: list[Conversation] = []
+    cache: dict[bytes, bytes] = {}
     numbers: dict[int, str] = {}  # of rows, by the identity of their exchanges
     for number, value in enumerate(_conversations(document)):
         whole: list[Trajectory] = []
@@ -68,7 +69,7 @@ def read(document: Document) -> Iterator[Trajectory]:
             for index, exchange in enumerate(_exchanges(value)):
                 name = f"{number}-{index}" if index else str(number)
                 if is_foldable(exchange):
-                    calls.append(single(exchange))
+                    calls.append(single(exchange, cache))
                     numbers[id(exchange)] = name
                 else:
                     whole.append(_whole(exchange, name))

@@ -50,12 +50,14 @@ class Conversation:
         return sum(not exchange.executes and not exchange.appends for exchange in self.exchanges) or 1
 
 
-def single(exchange: Exchange) -> Conversation:
-    """The conversation of one row."""
+def single(exchange: Exchange, cache: dict[bytes, bytes] | None = None) -> Conversation:
+    """The conversation of one row. `cache`: keys of messages that rows repeat."""
+    cache = {} if cache is None else cache
     conversation = Conversation([exchange])
     size = len(list(takewhile(_is_system, exchange.history)))
     conversation.opening = exchange.history[:size]
-    conversation.body, conversation.keys = _merge(*_keyed(exchange.history[size:]), *_keyed(exchange.answer))
+    history, answer = _keyed(exchange.history[size:], cache), _keyed(exchange.answer, cache)
+    conversation.body, conversation.keys = _merge(*history, *answer)
     conversation.system = text_of(exchange.system) + "\n".join(text_of(m.get("content")) for m in conversation.opening)
     return conversation
 
@@ -159,7 +161,7 @@ def _add_execution(thread: Conversation, exchange: Exchange) -> None:
         raw = [{**raw[1], "tool_call_id": open_ids[0]}]
     elif not id and any(call.tool == tool and call.arguments == request.calls[0].arguments for call in calls):
         return
-    thread.body, thread.keys = [*thread.body, *raw], [*thread.keys, *_keyed(raw)[1]]
+    thread.body, thread.keys = [*thread.body, *raw], [*thread.keys, *_keyed(raw, {})[1]]
 
 
 def _in_order(rows: list[Conversation]) -> list[Conversation]:
@@ -172,14 +174,17 @@ def _is_system(message: Any) -> bool:
     return isinstance(message, dict) and str(message.get("role")).lower() in ("system", "developer")
 
 
-def _keyed(raw: Sequence[Any]) -> tuple[list[Any], list[bytes]]:
+def _keyed(raw: Sequence[Any], cache: dict[bytes, bytes]) -> tuple[list[Any], list[bytes]]:
     """Messages, each with a key that is equal however a client repeats it; without those of which nothing is read."""
-    pairs: list[tuple[Any, bytes]] = []
+    keys: list[bytes] = []
     for value in raw:
-        unread: Counter[str] = Counter()
-        if (parsed := messages([value], unread)) or unread:
-            key = [_key(message) for message in parsed] or [sorted(unread)]
-            pairs.append((value, msgspec.json.encode(key, order="sorted")))
+        encoded = msgspec.json.encode(value)
+        if encoded not in cache:
+            unread: Counter[str] = Counter()
+            parsed = [_key(message) for message in messages([value], unread)] or sorted(unread)
+            cache[encoded] = msgspec.json.encode(parsed, order="sorted") if parsed else b""
+        keys.append(cache[encoded])
+    pairs = [(value, key) for value, key in zip(raw, keys, strict=True) if key]
     return [value for value, _ in pairs], [key for _, key in pairs]
 
 
