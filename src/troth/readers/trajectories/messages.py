@@ -17,7 +17,7 @@ from troth.readers import plain
 from troth.readers.decode import error_context
 from troth.readers.trajectories.parts import (
     LONGEST,
-    Piece,
+    PartContent,
     has_error,
     is_result,
     kind_of,
@@ -81,7 +81,7 @@ def _message(value: dict[str, Any], unread: Counter[str]) -> Iterator[Message]:
     results = [piece.result for piece in pieces if piece.result is not None]
     parsed_messages: list[Message] = []
     if role == "assistant":
-        pieces = pieces if parts else [Piece(text=text_of(content, unread))]
+        pieces = pieces if parts else [PartContent(text=text_of(content, unread))]
         parsed_messages = list(_compose(_with_calls(value, pieces, unread))) or [Message("assistant")]
         yield from _add_usage(parsed_messages, usage(value))
     else:
@@ -113,7 +113,7 @@ def _content(value: dict[str, Any]) -> Any:
     )
 
 
-def _with_calls(value: dict[str, Any], pieces: list[Piece], unread: Counter[str]) -> list[Piece]:
+def _with_calls(value: dict[str, Any], pieces: list[PartContent], unread: Counter[str]) -> list[PartContent]:
     """The pieces of an assistant's message, with calls and texts that stand beside its content."""
     further = value.get("additional_kwargs")  # LangChain
     extra = further if isinstance(further, dict) else {}
@@ -125,30 +125,32 @@ def _with_calls(value: dict[str, Any], pieces: list[Piece], unread: Counter[str]
             audio.get("transcript") if isinstance(audio, dict) else "",
         )
         text = next((text for text in texts_beside if isinstance(text, str) and text), None)
-        pieces = pieces if text is None else [*(piece for piece in pieces if piece.text is None), Piece(text=text)]
+        pieces = (
+            pieces if text is None else [*(piece for piece in pieces if piece.text is None), PartContent(text=text)]
+        )
     call_ids = {piece.call.id for piece in pieces if piece.call and piece.call.id}
     calls = list(_calls(value)) or ([] if call_ids else list(_calls(extra)))
-    pieces = [*pieces, *(Piece(call=call) for call in calls if call.id not in call_ids)]
+    pieces = [*pieces, *(PartContent(call=call) for call in calls if call.id not in call_ids)]
     invocations = value.get("toolInvocations")  # AI SDK 4; its parts, where it has them, repeat these
     if not isinstance(invocations, list) or call_ids:
         return pieces
-    steps: list[Piece] = []
+    steps: list[PartContent] = []
     last: Any = None
     for entry in invocations:
         invocation = plain.mapping(entry, "an entry of 'toolInvocations'")
         if steps and invocation.get("step") != last:
-            steps.append(Piece(ends_step=True))
+            steps.append(PartContent(ends_step=True))
         last = invocation.get("step")
         steps += read_part({"type": "tool-invocation", "toolInvocation": invocation}, unread)
     return [*steps, *pieces] if all(step.result for step in steps if step.call) else [*pieces, *steps]
 
 
-def _compose(pieces: list[Piece]) -> Iterator[Message]:
+def _compose(pieces: list[PartContent]) -> Iterator[Message]:
     """The messages of an assistant's pieces: text and calls, then their results, then the text that follows them."""
     texts: list[str] = []
     calls: list[Call] = []
     results: list[Message] = []
-    for piece in (*pieces, Piece(ends_step=True)):
+    for piece in (*pieces, PartContent(ends_step=True)):
         is_new_message = piece.ends_step or piece.text is not None or (piece.call is not None and piece.result is None)
         if results and is_new_message:
             yield from [Message("assistant", "\n".join(texts), tuple(calls))] if texts or calls else []

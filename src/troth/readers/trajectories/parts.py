@@ -66,7 +66,7 @@ OUTCOMES = ("output", "result", "results", "outputs", "errorText", "error")  # b
 INNER = ("function", "custom", "tool_call", "toolInvocation")
 
 
-class Piece(NamedTuple):
+class PartContent(NamedTuple):
     """What one part contributes to a conversation."""
 
     text: str | None = None
@@ -75,23 +75,23 @@ class Piece(NamedTuple):
     ends_step: bool = False
 
 
-def read_part(part: Any, unread: Counter[str]) -> Iterator[Piece]:
+def read_part(part: Any, unread: Counter[str]) -> Iterator[PartContent]:
     """The pieces of a part: none or one. A part that is not understood is counted in `unread`."""
     if isinstance(part, str):
-        yield Piece(text=part)
+        yield PartContent(text=part)
         return
     name, fields = type_of(part) if isinstance(part, dict) else (type(part).__name__, {})
     kind = _snake_case(name)
     if kind in TEXTS:
-        yield Piece(text=_text(fields, unread))
+        yield PartContent(text=_text(fields, unread))
     elif kind in IGNORED:
-        yield Piece(ends_step=kind in STEPS)
+        yield PartContent(ends_step=kind in STEPS)
     elif kind in DOCUMENTS and (text := _document_text(fields, unread)):
-        yield Piece(text=text)
+        yield PartContent(text=text)
     elif _is_step_of_tool(name, fields):  # AI SDK 5: the tool's name is in the type
         yield _called(name.removeprefix("tool-"), fields, unread)
     elif is_result(kind):
-        yield Piece(result=read_result(fields, unread, failed=kind in ("retry_prompt", "tool_error")))
+        yield PartContent(result=read_result(fields, unread, failed=kind in ("retry_prompt", "tool_error")))
     elif is_call(kind):
         if kind in HOSTED and (kind == "image_generation_call" or not _has_outcome(fields)):
             unread[kind] += 1  # its result is not in the file, or not text
@@ -223,16 +223,16 @@ def _has_outcome(fields: dict[str, Any]) -> bool:
     return any(fields.get(key) not in (None, False) for key in OUTCOMES)
 
 
-def _called(default: str | None, fields: dict[str, Any], unread: Counter[str]) -> Piece:
+def _called(default: str | None, fields: dict[str, Any], unread: Counter[str]) -> PartContent:
     """A call, with its result where the same object has it."""
     inner = fields.get("toolInvocation")
     fields = inner if isinstance(inner, dict) else fields
     tool_call = read_call(fields, default)
     if not _has_outcome(fields):
-        return Piece(call=tool_call)
+        return PartContent(call=tool_call)
     outcome = {key: fields[key] for key in (*OUTCOMES, "status", "is_error") if key in fields}
     result = read_result(outcome, unread)
-    return Piece(
+    return PartContent(
         call=tool_call,
         result=msgspec.structs.replace(result, call_id=tool_call.id, tool="" if tool_call.id else tool_call.tool),
     )
