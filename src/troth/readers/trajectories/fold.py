@@ -181,7 +181,7 @@ def _keyed(raw: Sequence[Any], cache: dict[bytes, bytes]) -> tuple[list[Any], li
         encoded = msgspec.json.encode(value)
         if encoded not in cache:
             unread: Counter[str] = Counter()
-            parsed = [_key(message) for message in messages([value], unread)] or sorted(unread)
+            parsed: list[Any] = [_key(message) for message in messages([value], unread)] or sorted(unread)
             cache[encoded] = msgspec.json.encode(parsed, order="sorted") if parsed else b""
         keys.append(cache[encoded])
     pairs = [(value, key) for value, key in zip(raw, keys, strict=True) if key]

@@ -29,9 +29,9 @@ from troth.readers.trajectories.wrappers import unwrap
 
 ROLES: dict[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "human": "user", "assistant": "assistant",
-    "ai": "assistant", "model": "assistant", "gpt": "assistant", "chatbot": "assistant", "tool": "tool",
-    "function": "tool", "context": "tool", "observation": "tool", "ipython": "tool",
+    "ai": "assistant", "model": "assistant", "tool": "tool", "function": "tool", "context": "tool",
 }  # fmt: skip
+RARE_ROLES: dict[str, Role] = {"gpt": "assistant", "chatbot": "assistant", "observation": "tool", "ipython": "tool"}
 PLAIN = {"role", "content"}
 TOKENS, SECONDS = ("usage", "usage_metadata", "usageMetadata"), ("seconds", "duration", "latency", "response_time")
 COSTS = ("cost", "agent_cost", "response_cost")
@@ -172,7 +172,7 @@ def _add_usage(parsed_messages: list[Message], spent: Usage | None) -> Iterator[
 def role_of(value: dict[str, Any], what: str) -> Role:
     """The role of a message; `what` names the message in errors."""
     name = plain.text_of(value, "role", what)
-    role = ROLES.get(name) or ROLES.get(name.lower())
+    role = ROLES.get(name.lower()) or RARE_ROLES.get(name.lower())
     if role is None:
         raise UserError(f"role '{name[:40]}' is not known", hint="known: " + ", ".join(ROLES))
     return role
