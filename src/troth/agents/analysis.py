@@ -174,6 +174,8 @@ def _analyse_trial(corpus: AgentCorpus, trial: Trajectory, rules: AnalysisRules,
     seen = Sources(trial)
     calls, claims = tuple(_analyse_calls(trial, toolbox, seen)), tuple(action_claims(trial, toolbox))
     details = tuple(find_details(trial, seen, rules.context))
+    if trial.unread:  # what stands behind a claim or a value may be in a block that was not read
+        calls, claims, details = tuple(call._replace(checked=0, unsourced=()) for call in calls), (), ()
     solved = _solved(trial, matched, rules.solved)
     return TrialAnalysis(trial, calls, matched, near, states, solved, claims, details)
 

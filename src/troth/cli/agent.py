@@ -37,7 +37,7 @@ def score(transcripts: tuple[str, ...], examples: int, json: bool, **settings: A
     """Score assistants that call tools by their transcripts.
 
     Each file of TRANSCRIPTS is one system: a path, NAME=PATH, or - for standard input. Formats: τ-bench and τ²-bench
-    results, BFCL results, chat messages of OpenAI and Anthropic, OpenTelemetry GenAI spans.
+    results, BFCL results, messages of all common chat APIs and agent frameworks, logs of gateways, OpenTelemetry spans.
     """
     from troth.agents.score import agent as run
 

@@ -154,8 +154,15 @@ def _blocks(contest: Contest) -> list[Block]:
         *_examples(systems, "value", "Arguments without a source", "A click shows the call."),
         *_cost(contest),
         Heading("Everything"), cards.metrics_grid("agents", contest, GROUPS, NOTE),
+        *_notes(systems),
         *([Text(f"{words.join_words(lacking)}: the run holds no trajectories. Run it again.")] if lacking else []),
     ]  # fmt: skip
+
+
+def _notes(systems: Sequence[ScoredSystem]) -> list[Block]:
+    """What the runs note: blocks that were not read, rows that were joined or skipped, and others."""
+    notes = dict.fromkeys(str(note) for system in systems for note in system.source.result.notes)
+    return [Heading("Notes of the runs"), *(Text(f"{note}.") for note in notes)] if notes else []
 
 
 def _hats_chart(systems: Sequence[ScoredSystem]) -> Chart:
