@@ -86,9 +86,8 @@ def _share_of_calls(test: Callable[[CallFacts], bool]) -> Callable[[AgentAnalysi
 
 def _provenance(analysis: AgentAnalysis) -> Parts:
     def fraction(trial: TrialAnalysis) -> Fraction:
-        writing = [call for call in trial.calls if call.writes]
-        checked = sum(call.checked for call in writing)
-        return checked - sum(len(call.unsourced) for call in writing), checked
+        checked = sum(call.checked for call in trial.calls)
+        return checked - sum(len(call.unsourced) for call in trial.calls), checked
 
     return analysis.of_trials(fraction)
 
