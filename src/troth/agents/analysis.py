@@ -172,7 +172,9 @@ def _analyse_trial(corpus: AgentCorpus, trial: Trajectory, rules: AnalysisRules,
     if absent:
         return TrialAnalysis(trial, (), matched, near, states, 0.0, absent=True)
     seen = Sources(trial)
-    calls, claims = tuple(_analyse_calls(trial, toolbox, seen)), tuple(action_claims(trial, toolbox))
+    calls = tuple(_analyse_calls(trial, toolbox, seen))
+    # A block that was not read may be the call behind a claim.
+    claims = () if getattr(trial, "unread", None) else tuple(action_claims(trial, toolbox))
     details = tuple(find_details(trial, seen, rules.context))
     solved = _solved(trial, matched, rules.solved)
     return TrialAnalysis(trial, calls, matched, near, states, solved, claims, details)

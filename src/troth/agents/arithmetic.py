@@ -26,7 +26,7 @@ COUNTS = range(2, 32)
 SMALL_NUMBER = 10
 MOST_SHOWN, MOST_SEEN, MOST_BESIDE, MOST_SUMMED = 12, 80, 24, 4
 PARTS_OF_HOURS = {"half": 30, "halbe": 30, "media": 30, "quarter": 15, "viertelstunde": 15, "hour": 60, "stunde": 60, "hora": 60}
-NEIGHBOURS = frozenset("next later earlier following previous before after".split())
+NEIGHBOURS = frozenset("one next later earlier following previous before after".split())
 _CUE = re.compile(
     r"\b(?:left|remain\w*|more|less|fewer|total|together|altogether|difference|save|saves|saving|additional|extra|over|"
     r"longer|shorter|free|used|übrig|bleiben|verbleib\w*|zusammen|insgesamt|mehr|weniger|noch|quedan?|total|más|menos|"
@@ -133,7 +133,8 @@ def _pairs(known: Known) -> Iterator[tuple[Amount, Amount]]:
         for second in (*shown, *seen):
             if first != second:
                 yield first, second
-    yield from combinations(dict.fromkeys(known.beside[-MOST_BESIDE:]), 2)
+    beside = dict.fromkeys(amount._replace(message=0) for amount in known.beside)
+    yield from combinations(list(beside)[-MOST_BESIDE:], 2)
     for group in _short_messages(seen):
         yield from combinations(group, 2)
 

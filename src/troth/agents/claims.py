@@ -19,18 +19,18 @@ import msgspec
 
 from troth.agents.arithmetic import MONEY
 from troth.agents.mentions import find_codes, find_mentions
-from troth.agents.provenance import is_identifier, leaves
+from troth.agents.provenance import is_identifier, key_words, leaves
 from troth.agents.sources import SPELT, decode_json, walk_objects, word_forms
 from troth.agents.statements import ANY, Statement, families, find_statements, tool_families, verbs
 from troth.agents.tools import READING, Toolbox, has_failed, tool_words
 from troth.core.trajectories import LocatedCall, Trajectory
 from troth.text.facts import normalize_number
-from troth.text.identifiers import split_identifier
 from troth.text.lexicon import load_table, word_set
 
 STATUS = frozenset(("status", "state", "result", "outcome", "estado"))
 OUTCOMES = frozenset(("target", "actual", "filled", "tickets", "count", "quantity"))  # keys of what a call came to
 NAMES = frozenset(("name", "title", "label", "product", "item", "subject", "titel", "nombre", "room", "device"))
+IDS = frozenset(("id", "sku", "number", "code"))
 _NUMBER = re.compile(r"(?<![\w.,#-])\d{4,}(?![\w,]|\.\d)")
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]*\w")
 _ENDING = re.compile(r"(?:ending|ends|end) (?:in|with) \W*(\d{3,})", re.IGNORECASE)
@@ -163,7 +163,7 @@ class History:
                 last = behind[-1]
                 why = f"failed" if last.failed else f"has the status '{last.refusal}'"
                 return Verdict(False, None, f"the call of {last.tool} {why}", last.located.result)
-            return Verdict(False, None, "no call does this")
+            return Verdict(False, None, "no call did this")
         for check in (self._check_ids, self._check_objects):
             if (wrong := check(statement, behind, done)) is not None:
                 return wrong
@@ -240,12 +240,11 @@ def _is_handoff(tool: str) -> bool:
 
 
 def _names_record(key: str, value: Any) -> bool:
-    words = {word.lower() for word in split_identifier(key)} if key else set()
-    return isinstance(value, str | int) and not isinstance(value, bool) and not words.isdisjoint(("id", "sku", "number", "code"))
+    return isinstance(value, str | int) and not isinstance(value, bool) and not key_words(key).isdisjoint(IDS)
 
 
 def _is_name(key: str) -> bool:
-    return not {word.lower() for word in split_identifier(key)}.isdisjoint(NAMES) if key else False
+    return not key_words(key).isdisjoint(NAMES)
 
 
 def _identifiers(clause: str) -> list[str]:
@@ -326,8 +325,7 @@ def _write(value: float) -> str:
 
 
 def _same_field(argument: str, key: str) -> bool:
-    own = {word.lower() for word in split_identifier(argument.rpartition(".")[2])} - {"new", "id"}
-    other = {word.lower() for word in split_identifier(key)} - {"new", "id"} if key else set()
+    own, other = key_words(argument) - {"new", "id"}, key_words(key) - {"new", "id"}
     return bool(own and other) and (own <= other or other <= own or bool(other & OUTCOMES))
 
 

@@ -20,6 +20,7 @@ LANGUAGES = ("en", "de", "es")
 SIGNS = {"€": "euro", "$": "dollar", "£": "pound", "¥": "yen", "%": "percent", "eur": "euro", "usd": "dollar"}
 
 _DAY = re.compile(r"(?<=-)\d\d-\d\d$")
+_DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"[$€£]?\d[\d,.]*\d|[$€£]?\d")
 _COMMA = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+|\d+),(\d{1,2})(?![\d,])|(?<![\d.,])\d{1,3}\.\d{3}(?=\s?(?:€|Euro\b))")
 _SWAPPED = str.maketrans(".,", ",.")
@@ -82,6 +83,8 @@ def _other_dates() -> re.Pattern[str]:
 @text_cache
 def find_mentions(text: str) -> tuple[Mention, ...]:
     """Times, dates, weekdays and numbers of a text, in order; what is a time or a date is no number as well."""
+    if not _DIGIT.search(text):
+        return tuple(mention for match in _other_dates().finditer(text) for mention in _read_other(match))
     mentions: list[Mention] = []
     plain = text
     for match in _other_dates().finditer(text):

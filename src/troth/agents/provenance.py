@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from troth.agents.arithmetic import Known, date_follows, follows, time_follows
@@ -73,7 +74,7 @@ def is_checked(leaf: Leaf, *, writes: bool = True) -> bool:
     schema = leaf.schema if isinstance(leaf.schema, dict) else {}
     if "enum" in schema or "const" in schema:
         return False
-    key = {word.lower() for word in split_identifier(re.sub(r"\.\d+", "", leaf.argument).rpartition(".")[2])}
+    key = key_words(leaf.argument)
     if not isinstance(leaf.value, str):
         return abs(leaf.value) >= SMALLEST and (writes or not key.isdisjoint(NAMING))
     text = leaf.value.strip()
@@ -82,6 +83,12 @@ def is_checked(leaf: Leaf, *, writes: bool = True) -> bool:
     if is_identifier(text) or any(mention.kind in ("date", "time") for mention in find_mentions(text)):
         return True
     return writes and _CAPITALISED.match(text) is not None
+
+
+@lru_cache(maxsize=4096)
+def key_words(argument: str) -> frozenset[str]:
+    """The words of the last name in the path of an argument."""
+    return frozenset(word.lower() for word in split_identifier(re.sub(r"\.\d+", "", argument).rpartition(".")[2]))
 
 
 def is_identifier(text: str) -> bool:
@@ -111,7 +118,9 @@ def has_source(value: Any, seen: Sources, before: int, call: Call | None = None)
         mention = Mention("number", write_number(value), 0, 0)
         if seen.find("number", mention.value, before, SOURCES) is not None:
             return True
-        return follows(mention, len(mention.value.partition(".")[2]), _known(seen, before, call))
+        known = _known(seen, before, call)
+        parts = [mention, *(_add(mention, other.value) for other in known.shown)]  # a total that is paid in parts
+        return any(follows(part, len(part.value.partition(".")[2]), known) for part in parts)
     if seen.text(value, before, SOURCES) is not None or _is_code_of_place(value, seen, before):
         return True
     mentions = find_mentions(value)
@@ -151,6 +160,10 @@ def _moment_has_source(mention: Mention, seen: Sources, before: int) -> bool:
         return not _RELATIVE.isdisjoint(known.words)
     weekdays = {int(one.value) for one in seen.moments("weekday", before, SOURCES)}
     return date_follows(mention, known, weekdays)
+
+
+def _add(mention: Mention, value: float) -> Mention:
+    return mention._replace(value=write_number(round(float(mention.value) + value, 2)))
 
 
 def _is_code_of_place(value: str, seen: Sources, before: int) -> bool:

@@ -71,9 +71,17 @@ def fold(word: str) -> str:
 def read_content(text: str) -> Content:
     """The mentions and words of a text; numbers of JSON with the units that their keys name."""
     value = decode_json(text)
-    lengths: set[int] = set()
-    mentions = tuple(find_mentions(text)) if value is None else tuple(_walk(value, "", lengths))
-    return Content(mentions, word_forms(text), frozenset(_CAPITALS.findall(text)), frozenset(lengths))
+    if value is None:
+        return Content(find_mentions(text), word_forms(text), frozenset(_CAPITALS.findall(text)), frozenset())
+    return read_value(value, text)
+
+
+def read_value(value: Any, text: str) -> Content:
+    """The mentions and words of a JSON value; `text`: the same as text."""
+    leaves = Leaves([], [], set())
+    _walk(value, "", leaves)
+    mentions = (*leaves.numbers, *find_mentions("\n".join(leaves.texts)))
+    return Content(mentions, word_forms(text), frozenset(_CAPITALS.findall(text)), frozenset(leaves.lengths))
 
 
 @text_cache
@@ -88,22 +96,29 @@ def decode_json(text: str) -> Any:
     return None if is_too_deep(value) else value
 
 
-def _walk(value: Any, unit: str, lengths: set[int]) -> Iterator[Mention]:
-    """Every mention in a JSON value."""
-    if isinstance(value, dict):
+class Leaves(NamedTuple):
+    """What a JSON value holds."""
+
+    numbers: list[Mention]
+    texts: list[str]
+    lengths: set[int]
+
+
+def _walk(value: Any, unit: str, leaves: Leaves) -> None:
+    if isinstance(value, str):
+        leaves.texts.append(value)
+    elif isinstance(value, dict):
         if all(isinstance(inner, dict) for inner in value.values()):
-            lengths.add(len(value))
+            leaves.lengths.add(len(value))
         for key, inner in value.items():
-            yield from find_mentions(str(key))
-            yield from _walk(inner, unit_of_key(str(key)), lengths)
+            leaves.texts.append(str(key))
+            _walk(inner, unit_of_key(str(key)), leaves)
     elif isinstance(value, list):
-        lengths.add(len(value))
+        leaves.lengths.add(len(value))
         for inner in value:
-            yield from _walk(inner, unit, lengths)
-    elif isinstance(value, str):
-        yield from find_mentions(value)
+            _walk(inner, unit, leaves)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield Mention("number", write_number(value), 0, 0, unit)
+        leaves.numbers.append(Mention("number", write_number(value), 0, 0, unit))
 
 
 @text_cache
@@ -162,12 +177,13 @@ class Sources:
         self._lengths: list[tuple[int, int]] = []
         self._objects: list[tuple[int, frozenset[str], tuple[tuple[float, str], ...]]] | None = None
         for index, message in enumerate(trial.messages):
-            self._add(KINDS[message.role], message.text, index)
+            if message.text:
+                self._add(KINDS[message.role], read_content(message.text), index)
             for call in message.calls:
-                self._add(CALLS, msgspec.json.encode(call.arguments).decode(), index)
+                written = msgspec.json.encode(call.arguments).decode()
+                self._add(CALLS, read_value(call.arguments, written), index)
 
-    def _add(self, kind: str, text: str, index: int) -> None:
-        content = read_content(text)
+    def _add(self, kind: str, content: Content, index: int) -> None:
         first = self._first[kind]
         amounts = self._amounts[kind]
         for mention in content.mentions:

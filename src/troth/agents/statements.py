@@ -20,6 +20,7 @@ from troth.text.lexicon import load_table, word_set
 from troth.text.sentences import locate_sentences
 
 ANY = "any"
+_LETTERS = re.compile(r"[^\W\d_]+")
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[^\w\s]")
 _FIRST = frozenset(("i", "we"))
 _FIRST_HAVE = frozenset(("i've", "we've"))
@@ -33,13 +34,15 @@ _JOINED = frozenset(("and", ",", "then", "und", "y", "e", "&"))
 _SUBJECT = frozenset(
     "your you the it this that everything both all his her their these those order booking reservation".split()
 )
-_AFTER_STATE = re.compile(r"\s*(?:[.,;:!*)(—–-]|$|(?:and|for|to|until|on|at|in|as|with|from|now|by|successfully|through)\b)")
+_AFTER_STATE = re.compile(r"\s*(?:[.,;:!*)(—–-]|$|(?:and|for|to|until|on|at|in|as|with|from|now|successfully|through)\b)")
 _AFTER_FRAGMENT = re.compile(r"\s*(?:[.,;!—–]|$|(?:for|to|until|on|at|from|with|successfully)\b)")
 _BEFORE_DONE = re.compile(
     r"(?:^|[.!,;:—–-]|\b(?:is|are|it's|that's|you're|everything's|ist|sind|está|ya|now|all|already|been|bereits))\s*\**\s*$",
     re.IGNORECASE,
 )
 _ABLE = re.compile(r"\b(?:I|we)\s+(?:was|were|have been|['’]ve been)\s+able\s+to\s+$|\b(?:I|we)\s+(?:have\s+)?managed\s+to\s+$", re.IGNORECASE)
+_PAST = re.compile(r"\b(?:ago|(?:the|your) (?:last|past|previous)|earlier|previously|originally|yesterday)\b", re.IGNORECASE)
+_BY = re.compile(r"\bby (?:the|our|your|a|an|another)\b", re.IGNORECASE)
 _LABELLED = re.compile(r"(?:^|\n)\s*(?:[-*•]\s*)?\**[\w ]{1,30}\**:\s*\**$")
 
 
@@ -110,6 +113,9 @@ def tool_families(tool: str) -> frozenset[str]:
 def find_statements(text: str) -> tuple[Statement, ...]:
     """Every statement of a text that something was done, in order."""
     statements: list[Statement] = []
+    words = set(_LETTERS.findall(text.lower()))
+    if words.isdisjoint(verbs()) and words.isdisjoint(_base_verbs()) and not _done_pattern().search(text):
+        return ()
     for offset, sentence in _split(text):
         if sentence.rstrip(" *_)\"'”’").endswith("?") or "¿" in sentence:
             continue
@@ -129,10 +135,13 @@ class Token(NamedTuple):
     word: str  # in lower case
     start: int
     end: int
+    is_capital: bool
 
 
 def _read_sentence(sentence: str, offset: int, text: str) -> Iterator[Statement]:
-    tokens = [Token(match[0].lower().replace("’", "'"), *match.span()) for match in _TOKEN.finditer(sentence)]
+    tokens = [
+        Token(match[0].lower().replace("’", "'"), *match.span(), match[0][0].isupper()) for match in _TOKEN.finditer(sentence)
+    ]
     known = verbs()
     frame: Frame | None = None
     last = 0
@@ -195,12 +204,14 @@ def _find_frame(tokens: Sequence[Token], index: int, language: str, sentence: st
         return Frame(tokens[max(0, at - 2)].start, active=True, fresh=True)
     if tokens[index].word == "scheduled" and [token.word for token in tokens[index + 1 : index + 2]] == ["to"]:
         return None  # "was scheduled to depart"
+    if word in _WAS and not skipped and _PAST.search(sentence, tokens[index].end):
+        return None  # "was booked within the last 24 hours": a report
     if word in _WAS and not _is_relative(tokens, at):
         return Frame(start, fresh=bool(skipped & {"now", "successfully", "just"}))
     if word in _IS or word in _SHORT_IS:
-        if not _is_relative(tokens, at) and _AFTER_STATE.match(sentence, tokens[index].end):
+        if not _is_relative(tokens, at) and _AFTER_STATE.match(sentence, tokens[index].end) and not _BY.search(sentence, tokens[index].end):
             subject = {token.word for token in tokens[:at]} & _SUBJECT
-            if word in _SHORT_IS or subject or skipped & {"now", "successfully"} or _has_name(sentence, tokens[at].start):
+            if word in _SHORT_IS or subject or skipped & {"now", "successfully"} or _has_name(tokens, at):
                 return Frame(start, fresh=True)
         return None
     return _find_fragment(tokens, index, sentence)
@@ -216,9 +227,10 @@ def _is_relative(tokens: Sequence[Token], at: int) -> bool:
     return at > 0 and tokens[at - 1].word in word_set("relative", "speech")
 
 
-def _has_name(sentence: str, end: int) -> bool:
-    """Whether the subject has a name or an identifier."""
-    return re.search(r"(?:^|\s)[#\w-]*(?:\d|[A-Z][a-z])", sentence[:end]) is not None
+def _has_name(tokens: Sequence[Token], at: int) -> bool:
+    """Whether the subject before a verb is a name or has an identifier; "Rooms are …" is said of all rooms."""
+    named = any(token.is_capital or any(map(str.isdigit, token.word)) for token in tokens[1:at])
+    return named or (at == 1 and tokens[0].is_capital and tokens[1].word == "is")
 
 
 def _find_fragment(tokens: Sequence[Token], index: int, sentence: str) -> Frame | None:
@@ -291,8 +303,9 @@ def _is_blocked(tokens: Sequence[Token], index: int) -> bool:
     """Whether the part of the sentence before a verb makes it a condition, a plan, a wish or a denial."""
     blockers = word_set("blockers", "speech")
     start = max((at + 1 for at in range(index) if tokens[at].word in (";", "—", ":")), default=0)
-    if any(token.word in blockers or token.word.endswith("n't") for token in tokens[start:index]):
-        return True
+    for token in tokens[start:index]:
+        if token.word.endswith("n't") or (token.word in blockers and not (token.word == "may" and token.is_capital)):
+            return True
     after = [token.word for token in tokens[index + 1 : index + 3]]
     return after[:1] in (["werden"], ["sein"]) or after[:2] == ["worden", "sein"]
 

@@ -25,7 +25,7 @@ ROUNDS = 3  # a number may be calculated from one that is calculated itself
 # Capitals that are no names of anything in particular.
 CAPITALS = frozenset((
     "EST", "EDT", "PST", "PDT", "CST", "CDT", "MST", "UTC", "GMT", "USD", "EUR", "GBP", "USA", "FAQ", "ASAP", "URL",
-    "API", "PDF", "STOP", "YES", "NOT", "AND", "THE", "ETA", "VIP", "IVA", "MwSt", "IBAN", "SMS", "PIN",
+    "API", "PDF", "STOP", "YES", "NOT", "AND", "THE", "ETA", "VIP", "IVA", "MwSt", "IATA", "IBAN", "SMS", "PIN",
 ))  # fmt: skip
 ENDINGS = ("s", "n", "e", "es", "en", "er", "in")
 _UPPER = re.compile(r"\b[A-Z]{3,}\b")
@@ -73,8 +73,8 @@ def find_details(trial: Trajectory, seen: Sources, context: Sequence[str] = CONT
 
 def is_german(text: str) -> bool:
     """Whether a text has more small words of German than of English and Spanish."""
-    words = _PART.findall(text.lower())
-    return sum(word in _GERMAN for word in words) > sum(word in _OTHERS for word in words)
+    words = word_forms(text)
+    return len(words & _GERMAN) > len(words & _OTHERS)
 
 
 class Answer:
@@ -182,7 +182,7 @@ class Answer:
         for code in self._codes:
             yield self._detail(code.start, code.end, self._find_code(code.text))
         for match in _UPPER.finditer(self.text):
-            if match[0] in CAPITALS or any(code.start <= match.start() < code.end for code in self._codes):
+            if match[0] in CAPITALS or self._is_asked(*match.span()) or any(code.start <= match.start() < code.end for code in self._codes):
                 continue
             source = self.find("word", match[0].lower())
             yield self._detail(match.start(), match.end(), self._find_expansion(match[0]) if source is None else source)

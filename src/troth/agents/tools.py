@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -32,8 +33,13 @@ _FAILED = re.compile(r"\s*(?:<[^>]{1,20}>\s*)?(?:error|exception|traceback|faile
 
 def tool_words(name: str) -> list[str]:
     """The words and numbers in the name of a tool, in lower case; a prefix up to a double underscore counts."""
+    return list(_tool_words(name))
+
+
+@lru_cache(maxsize=4096)
+def _tool_words(name: str) -> tuple[str, ...]:
     bare = name.rpartition(".")[2].replace("_", " ")
-    return [part for word in split_identifier(bare) for part in _LETTERS_OR_DIGITS.findall(word.lower())]
+    return tuple(part for word in split_identifier(bare) for part in _LETTERS_OR_DIGITS.findall(word.lower()))
 
 
 @dataclass(frozen=True)
