@@ -67,6 +67,8 @@ def follows(mention: Mention, decimals: int, known: Known) -> bool:
         return True
     if unit in MONEY and any(_is_cents(amount, value) for amount in seen):
         return True
+    if unit == "percent" and value == 100:
+        return True  # "100% sure"
     if unit == "percent" and any(0 < a.value < 1 and _is_near(100 * a.value, value, decimals) for a in seen):
         return True
     if unit and any(_converts(amount, value, unit, decimals) for amount in (*known.shown, *seen)):

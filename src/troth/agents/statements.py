@@ -80,12 +80,14 @@ def families() -> dict[str, Family]:
 @cache
 def verbs() -> dict[str, tuple[str, str]]:
     """Family and language of each form of a verb."""
-    return {
+    forms = {
         form: (name, language)
         for name, table in load_table("actions").items()
         for language in ("es", "de", "en")
         for form in table[language].split()
     }
+    third = {f"{form[:-1]}ó": own for form, own in forms.items() if form.endswith("é")}  # "se canceló"
+    return third | forms
 
 
 @cache
@@ -150,6 +152,8 @@ def _read_sentence(sentence: str, offset: int, text: str) -> Iterator[Statement]
             found, family = Frame(token.start, active=True, fresh=True), _base_verbs()[token.word]
         elif token.word in known:
             family, language = known[token.word]
+            if token.word == "set" and index and tokens[index - 1].word == "all":
+                continue  # "all set": see `_read_done`
             found = _find_frame(tokens, index, language, sentence)
             if found is None and frame is not None and _is_joined(tokens, last, index, sentence):
                 found = Frame(token.start, active=frame.active, fresh=frame.fresh)
@@ -241,6 +245,8 @@ def _find_fragment(tokens: Sequence[Token], index: int, sentence: str) -> Frame 
     if len(before) > 6 or any(word in _NOT_IN_FRAGMENTS or word in verbs() for word in before):
         return None
     after = tokens[index].end
+    if before and "successfully" in before and set(before) <= word_set("adverbs", "speech"):
+        return Frame(tokens[0].start, active=True, fresh=True)
     if before and not _AFTER_FRAGMENT.match(sentence, after):
         return None
     if not before and not re.match(r"\s*(?:[.!:,]|$)", sentence[after:]):
@@ -278,9 +284,11 @@ def _find_spanish_frame(tokens: Sequence[Token], index: int) -> Frame | None:
         return Frame(tokens[index].start, active=True, fresh=True)
     adverbs = word_set("adverbs", "speech")
     at = index - 1
-    while at >= 0 and (tokens[at].word in adverbs or tokens[at].word == "sido"):
+    while at >= 0 and (tokens[at].word in adverbs or tokens[at].word in ("sido", "quedado")):
         at -= 1
     before = tokens[at].word if at >= 0 else ""
+    if word.endswith("ó"):
+        return Frame(tokens[index].start, fresh=True) if before == "se" else None
     if before in _SPANISH_HAVE:
         return Frame(tokens[index].start, active=True, fresh=True)
     if before in _SPANISH_BE or before in _SPANISH_IS:
