@@ -29,7 +29,7 @@ PARTS_OF_HOURS = {"half": 30, "halbe": 30, "media": 30, "quarter": 15, "viertels
 NEIGHBOURS = frozenset("one next later earlier following previous before after".split())
 _CUE = re.compile(
     r"\b(?:left|remain\w*|more|less|fewer|total|together|altogether|difference|save|saves|saving|additional|extra|over|"
-    r"longer|shorter|free|used|übrig|bleiben|verbleib\w*|zusammen|insgesamt|mehr|weniger|noch|quedan?|total|más|menos|"
+    r"longer|shorter|free|used|in all|übrig|bleiben|verbleib\w*|zusammen|insgesamt|mehr|weniger|noch|quedan?|total|más|menos|"
     r"restan?)\b",
     re.IGNORECASE,
 )
@@ -79,7 +79,22 @@ def follows(mention: Mention, decimals: int, known: Known) -> bool:
         if unit:
             return any(_is_multiple(value, count, other) for count, other in _pairs(known))
         return _is_scaled(value, known)
-    return _is_calculated(value, unit, decimals, known)
+    if _is_calculated(value, unit, decimals, known):
+        return True
+    return any(
+        _is_calculated(value * factor, other, decimals, known) for other, factor in _other_units(unit, known.seen).items()
+    )
+
+
+def _other_units(unit: str, seen: Iterable[Amount]) -> dict[str, float]:
+    """Units of the same kind that were seen, and how many of them make one of this unit."""
+    own = units().get(unit)
+    others = {amount.unit: units().get(amount.unit) for amount in seen if amount.unit and amount.unit != unit}
+    return {
+        name: own.factor / other.factor
+        for name, other in others.items()
+        if own is not None and other is not None and own.measures == other.measures
+    }
 
 
 def _is_near(calculated: float, value: float, decimals: int) -> bool:

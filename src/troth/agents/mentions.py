@@ -13,30 +13,36 @@ from functools import cache
 from typing import NamedTuple
 
 from troth.core.text_cache import text_cache
-from troth.text.facts import Fact, find_facts
+from troth.text.facts import SMALL, TENS, Fact, find_facts
 from troth.text.lexicon import load_table
 
 LANGUAGES = ("en", "de", "es")
 SIGNS = {"€": "euro", "$": "dollar", "£": "pound", "¥": "yen", "%": "percent", "eur": "euro", "usd": "dollar"}
 
 _DAY = re.compile(r"(?<=-)\d\d-\d\d$")
+_SPELT = re.compile(r"\b(?:" + "|".join((*SMALL, *TENS)) + r")\b", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"[$€£]?\d[\d,.]*\d|[$€£]?\d")
 _COMMA = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+|\d+),(\d{1,2})(?![\d,])|(?<![\d.,])\d{1,3}\.\d{3}(?=\s?(?:€|Euro\b))")
 _SWAPPED = str.maketrans(".,", ",.")
 _AFTER = re.compile(r"\s?(%|[€$£¥]|[^\W\d_]+)")
 _RANGE = re.compile(r"\s*(?:to|-|–|—|and|or|through|until|till|bis|oder|und|a|o|y)\s*(?:the\s)?")
+_MONTH_BEFORE = re.compile(r"\b([^\W\d_]{3,})\.?\s$")
 # A code has letters and digits, parts joined by hyphens, or a number sign. `30-day`, `5pm`, `500mg` and `3rd` have none.
 _CODE = re.compile(r"(?<![\w$€£.@-])#?\w+(?:[-_./]\w+)*(?![\w@]|\.\w|:\d)")
 _COUNTED = re.compile(r"\d+(?:[.,]\d+)*-?[a-zA-Z°%]*(?:/[a-z]+)?|\d+(?:-\d+)?-[a-z]+|\d{1,2}[-/]\d{1,2}(?:[-/]\d{2,4})?")
 _NUMBER_CODE = re.compile(r"\d+(?:-\d+)+|\d+(?:\.\d+){2,}|#\d+")
+_FILE = re.compile(
+    r"[\w-]+(?:\.[\w-]+)*\.(?:tar|gz|zip|pdf|csv|tsv|txt|docx?|xlsx?|pptx?|png|jpe?g|svg|py|js|ts|json|md|log|sql|html|xml|ya?ml|"
+    r"toml|mp3|mp4|wav)"
+)
 _MOMENT = re.compile(r"\d{4}-\d\d(?:-\d\d(?:T[\d:.Z+-]*)?)?")
 
 
 class Mention(NamedTuple):
     """Something checkable in a text: its kind, its canonical form, and where it stands."""
 
-    kind: str  # "time", "date", "weekday" or "number"
+    kind: str  # "time", "date", "weekday", "number", or "spelt" for a number in words
     value: str
     start: int
     end: int
@@ -75,6 +81,7 @@ def _other_dates() -> re.Pattern[str]:
     return re.compile(
         rf"\b(?:(?P<first>\d{{1,2}})\.?\s+(?:bis|al|und|y|a)\s+(?:zum\s+)?)?(?P<day>\d{{1,2}})\.?\s+(?:de\s+)?(?P<month>{months})\b"
         rf"(?:\s+(?:de\s+|del\s+)?(?P<year>\d{{4}})\b)?|\b(?P<hour>\d{{1,2}})(?::(?P<minute>\d\d))?\s*Uhr\b"
+        rf"|(?<![\d.:])(?P<dotted>\d{{1,2}})\.(?P<dotted_minute>[0-5]\d)(?:\s?(?P<half>[ap])\.?m\b|\s*Uhr\b)"
         rf"|\ba\s+las?\s+(?P<las>\d{{1,2}})(?![\d:])|\b(?P<weekday>{days})s?\b",
         re.IGNORECASE,
     )
@@ -83,7 +90,7 @@ def _other_dates() -> re.Pattern[str]:
 @text_cache
 def find_mentions(text: str) -> tuple[Mention, ...]:
     """Times, dates, weekdays and numbers of a text, in order; what is a time or a date is no number as well."""
-    if not _DIGIT.search(text):
+    if not _DIGIT.search(text) and not _SPELT.search(text):
         return tuple(mention for match in _other_dates().finditer(text) for mention in _read_other(match))
     mentions: list[Mention] = []
     plain = text
@@ -109,6 +116,11 @@ def _read_other(match: re.Match[str]) -> Iterator[Mention]:
                 yield Mention("date", f"{month:02}-{int(match[group]):02}", match.start(group), end, year=year)
     elif match["weekday"]:
         yield Mention("weekday", str(calendar().weekdays[match["weekday"].lower()]), *match.span())
+    elif match["dotted"]:
+        hour, half = int(match["dotted"]), (match["half"] or "").lower()
+        if hour <= 24:
+            half = half or (("p" if 12 <= hour < 24 else "a") if hour > 12 or hour == 0 else "")
+            yield Mention("time", f"{hour % 12 or 12:02}:{match['dotted_minute']}{half}", *match.span())
     elif (hour := int(match["hour"] or match["las"])) <= 24:
         minute, half = match["minute"] or "00", ("p" if 12 <= hour < 24 else "a") if hour > 12 or hour == 0 else ""
         yield Mention("time", f"{hour % 12 or 12:02}:{minute}{half}", *match.span())
@@ -120,8 +132,10 @@ def _read_fact(text: str, fact: Fact) -> Mention | None:
     if fact.kind == "date" and (day := _DAY.search(fact.value)):
         return Mention("date", day[0], fact.start, fact.end, year=fact.value[: -len("-mm-dd")].strip("*"))
     written = _DIGITS.search(text, fact.start, fact.end)
-    if fact.unit == "ordinal" or written is None:
+    if fact.unit == "ordinal":
         return None
+    if written is None:
+        return Mention("spelt", fact.value, fact.start, fact.end, fact.unit) if fact.kind == "number" else None
     value = fact.value.partition("-")[0] if fact.kind == "date" else fact.value
     if not value.replace(".", "").isdecimal():
         return None
@@ -138,6 +152,11 @@ def _read_ranges(text: str, mentions: list[Mention]) -> Iterator[Mention]:
         before = mentions[index - 1] if index else None
         after = mentions[index + 1] if index + 1 < len(mentions) else None
         if mention.kind == "number" and len(mention.value) <= 2 and not mention.unit:  # "7", "11"
+            month = _MONTH_BEFORE.search(text, max(0, mention.start - 12), mention.start)
+            if month and month[1].lower() in calendar().months and 1 <= int(mention.value) <= 31:  # "June 7: …"
+                value = f"{calendar().months[month[1].lower()]:02}-{int(mention.value):02}"
+                yield Mention("date", value, month.start(1), mention.end)
+                continue
             if after and _RANGE.fullmatch(text, mention.end, after.start):
                 if after.kind == "time" and 1 <= int(mention.value) <= 12:
                     yield Mention("time", f"{int(mention.value):02}:00", mention.start, mention.end)
@@ -166,6 +185,9 @@ def find_codes(text: str) -> tuple[Code, ...]:
     codes: list[Code] = []
     for match in _CODE.finditer(text):
         word = match[0]
+        if _FILE.fullmatch(word):
+            codes.append(Code(word, *match.span()))
+            continue
         if not any(character.isdecimal() for character in word) or len(word) < 3 or _MOMENT.fullmatch(word):
             continue
         if _COUNTED.fullmatch(word) and not _is_number_code(word):

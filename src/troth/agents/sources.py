@@ -187,7 +187,7 @@ class Sources:
         first = self._first[kind]
         amounts = self._amounts[kind]
         for mention in content.mentions:
-            if mention.kind == "number":
+            if mention.kind in ("number", "spelt"):
                 first.setdefault(("number", mention.value), index)
                 amounts.append(Amount(float(mention.value), mention.unit, index))
                 continue
@@ -196,7 +196,7 @@ class Sources:
             self._dates[kind].append((mention, index))
         for word in content.words:
             first.setdefault(("word", word), index)
-            if word in SPELT or word.isdecimal():
+            if word in SPELT or (word.isdecimal() and len(word) > 2):
                 number = SPELT.get(word) or normalize_number(word)
                 if first.setdefault(("number", number), index) == index and word in SPELT:
                     amounts.append(Amount(float(number), "", index))

@@ -273,7 +273,7 @@ def _find_german_frame(tokens: Sequence[Token], index: int) -> Frame | None:
             return Frame(tokens[index].start, active=True, fresh=True) if near & {"ich", "wir"} else None
         if word in _GERMAN_WAS or (word in _GERMAN_IS and index - at < 12):
             return Frame(tokens[index].start, fresh=word in _GERMAN_IS)
-        if word in (";", "."):
+        if word == ";":
             break
     return None
 

@@ -90,7 +90,8 @@ class Answer:
     # -- numbers, times and dates --------------------------------------------------------------------------------------
 
     def quantities(self) -> Iterator[Detail]:
-        mentions = [mention for mention in find_mentions(self.text) if not self._is_in_code(mention)]
+        every = [mention for mention in find_mentions(self.text) if not self._is_in_code(mention)]
+        mentions = [mention for mention in every if mention.kind != "spelt"]
         places = [self._find_mention(mention) for mention in mentions]
         known = [source is not None or not self._is_checked(m) for m, source in zip(mentions, places, strict=True)]
         for _ in range(ROUNDS):
@@ -137,6 +138,7 @@ class Answer:
     def _known(self, mentions: Sequence[Mention], known: Sequence[bool]) -> Known:
         shown = [m for m, supported in zip(mentions, known, strict=True) if supported]
         spelt = [Amount(float(SPELT[word]), "", -1) for word in word_forms(self.text) if word in SPELT]
+        spelt += (Amount(float(m.value), m.unit, -1) for m in find_mentions(self.text) if m.kind == "spelt")
         numbers = [Amount(float(m.value), m.unit, -1) for m in shown if m.kind == "number"]
         numbers += count_days([m for m in shown if m.kind == "date"])
         words = word_forms(self.text).union(
