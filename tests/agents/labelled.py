@@ -1,10 +1,10 @@
 """Labelled conversations: false claims, details without support and arguments without a source, and how many are found.
 
 `tests/golden/agents/labelled.jsonl` has conversations of 20 domains in English, German and Spanish, written for this
-project. A line has messages (`["call", tool, arguments]` is followed by `["result", text]`) and findings: kind, message,
-text, and the character at which it begins (of a value: the argument). Lines with an odd number (1, 3, …) are for
-development. Those with an even number were labelled before the finders were written, and looked at once, when they were
-finished.
+project. A line has messages (`["call", tool, arguments]` is followed by `["result", text]`) and findings: kind,
+message, text, and the character at which it begins (of a value: the argument). Lines with an odd number (1, 3, …) are
+for development. Those with an even number were labelled before the finders were written, and looked at once, when they
+were finished.
 
     python -m tests.agents.labelled            # precision and recall of both halves
     python -m tests.agents.labelled errors     # what is missed or wrong in the development half

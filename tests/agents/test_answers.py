@@ -84,7 +84,7 @@ def test_a_verb_without_a_tool_of_its_family_is_supported_by_any_writing_call() 
 
 @pytest.mark.shared
 def test_claims_of_real_conversations(shared: Path) -> None:
-    """Results contradict 27 claims, mostly of a changed cabin; with the writing calls taken out, nearly all are found."""
+    """Results contradict 27 claims, mostly of a changed cabin; without the writing calls, nearly all are found."""
     folder = shared / "data/agents/tau_airline"
     tools = Toolbox({tool.name: tool for tool in load(str(folder / "tools.json"))})
     made: Counter[bool] = Counter()

@@ -1,4 +1,4 @@
-"""Findings: every value that is not perfect has its findings, with their place; in the result, in files and over HTTP."""
+"""Every value that is not perfect has its findings, with their place: in the result, in files and over HTTP."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from troth.core.trajectories import Call, Message, Trajectory
 from troth.serve.tasks import AgentRequest, score_calls
 
 FOUND_DIRECTLY = (
-    "provenance", "claims_without_calls", "unsupported_numbers", "unsupported_times", "unsupported_names", "grounded_answers",
-    "failed_calls", "forbidden_calls", "repeated_calls", "wavering_tasks",
+    "provenance", "claims_without_calls", "unsupported_numbers", "unsupported_times", "unsupported_names",
+    "grounded_answers", "failed_calls", "forbidden_calls", "repeated_calls", "wavering_tasks",
 )  # fmt: skip
 COSTS = [name for name in METRICS.by_name() if name.endswith("_per_solved")]
 

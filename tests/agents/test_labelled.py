@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.labelled import compare, read_half
+from tests.agents.labelled import compare, read_half, trajectory
 from tests.limits import processor_limit
-from tests.agents.labelled import trajectory
 from troth.agents.analysis import AnalysisRules, analyse
 from troth.agents.corpus import ReadTrials, join
 from troth.agents.rules import find_rule
@@ -45,7 +44,10 @@ def test_labels_are_many_and_varied() -> None:
 
 def test_the_published_figures_are_those_of_the_script() -> None:
     page = (Path(__file__).parents[2] / "docs/agents.md").read_text(encoding="utf-8")
-    rows = {row[0]: row[1:] for row in re.findall(r"^\| (\w+) \| ([\d.]+) / ([\d.]+) \| .*? \| ([\d.]+) / ([\d.]+) \|", page, re.MULTILINE)}
+    rows = {
+        row[0]: row[1:]
+        for row in re.findall(r"^\| (\w+) \| ([\d.]+) / ([\d.]+) \| .*? \| ([\d.]+) / ([\d.]+) \|", page, re.MULTILINE)
+    }
     for finder in ("claims", "details", "values"):
         now = [compare(development)[0][finder] for development in (True, False)]
         figures = tuple(f"{share:.2f}" for counts in now for share in (counts.precision, counts.recall))
@@ -55,9 +57,7 @@ def test_the_published_figures_are_those_of_the_script() -> None:
 def test_five_thousand_conversations_take_seconds() -> None:
     """Far below the limit on an idle machine; the work grows with the number of conversations."""
     records = [record for half in (True, False) for record in read_half(half)]
-    trials = [
-        trajectory({**record, "id": f"{record['id']}-{number}"}) for number in range(24) for record in records
-    ]
+    trials = [trajectory({**record, "id": f"{record['id']}-{number}"}) for number in range(24) for record in records]
     corpus = join({"x": ReadTrials(trials, "chat", "labelled")})
     with processor_limit(15):
         analysis = analyse(corpus, corpus.systems[0], AnalysisRules(find_rule("exact"), "match"))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 import random
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -280,7 +280,7 @@ def test_writing_tools_can_be_named() -> None:
 def test_the_order_of_lines_and_files_changes_nothing(bundled: Result, tmp_path: Path) -> None:
     lines = [json.loads(line) for line in Path(HASTY).read_text().splitlines()]
     random.Random(7).shuffle(lines)
-    shuffled = agent(STURDY, f"hasty={written(tmp_path / 'x.jsonl', lines)}", tools=TOOLS)
+    shuffled = agent(STURDY, f"hasty={written(tmp_path / 'x.jsonl', lines)}", tools=TOOLS, metrics="all")
     for system in ("hasty", "sturdy"):
         mine, theirs = ([s for s in one.scores if s.system == system] for one in (bundled, shuffled))
         assert mine == theirs

@@ -17,7 +17,7 @@ from itertools import combinations, pairwise
 from troth.agents.mentions import Mention
 from troth.agents.sources import LONGEST_COUNTED, Amount
 from troth.text.facts import units
-from troth.text.lexicon import load_table
+from troth.text.lexicon import load_table, word_set
 
 MONEY = frozenset(("dollar", "euro", "pound", "yen", "cent"))
 BYTES = {"byte": 1, "kilobyte": 10**3, "megabyte": 10**6, "gigabyte": 10**9, "terabyte": 10**12}
@@ -25,11 +25,19 @@ BINARY = {"megabyte": 2**20, "gigabyte": 2**30, "terabyte": 2**40, "byte": 1}
 COUNTS = range(2, 32)
 SMALL_NUMBER = 10
 MOST_SHOWN, MOST_SEEN, MOST_BESIDE, MOST_SUMMED = 12, 80, 24, 4
-PARTS_OF_HOURS = {"half": 30, "halbe": 30, "media": 30, "quarter": 15, "viertelstunde": 15, "hour": 60, "stunde": 60, "hora": 60}
-NEIGHBOURS = frozenset("one next later earlier following previous before after".split())
+PARTS_OF_HOURS = {
+    "half": 30,
+    "halbe": 30,
+    "media": 30,
+    "quarter": 15,
+    "viertelstunde": 15,
+    "hour": 60,
+    "stunde": 60,
+    "hora": 60,
+}
 _CUE = re.compile(
-    r"\b(?:left|remain\w*|more|less|fewer|total|together|altogether|difference|save|saves|saving|additional|extra|over|"
-    r"longer|shorter|free|used|in all|übrig|bleiben|verbleib\w*|zusammen|insgesamt|mehr|weniger|noch|quedan?|total|más|menos|"
+    r"\b(?:left|remain\w*|more|less|fewer|total|together|altogether|in all|difference|save|saves|saving|additional|"
+    r"extra|over|longer|shorter|free|used|übrig|bleiben|verbleib\w*|zusammen|insgesamt|mehr|weniger|noch|quedan?|más|menos|"
     r"restan?)\b",
     re.IGNORECASE,
 )
@@ -82,7 +90,8 @@ def follows(mention: Mention, decimals: int, known: Known) -> bool:
     if _is_calculated(value, unit, decimals, known):
         return True
     return any(
-        _is_calculated(value * factor, other, decimals, known) for other, factor in _other_units(unit, known.seen).items()
+        _is_calculated(value * factor, other, decimals, known)
+        for other, factor in _other_units(unit, known.seen).items()
     )
 
 
@@ -117,9 +126,9 @@ def _converts(amount: Amount, value: float, unit: str, decimals: int) -> bool:
     if not amount.unit or amount.unit == unit:
         return False
     for scale in (BYTES, BINARY):
-        if amount.unit in scale and unit in scale:
-            if _is_near(amount.value * scale[amount.unit] / scale[unit], value, max(decimals, 0)):
-                return True
+        known = amount.unit in scale and unit in scale
+        if known and _is_near(amount.value * scale[amount.unit] / scale[unit], value, decimals):
+            return True
     own, other = units().get(amount.unit), units().get(unit)
     if own is None or other is None or own.measures != other.measures:
         return False
@@ -185,9 +194,9 @@ def _is_calculated(value: float, unit: str, decimals: int, known: Known) -> bool
         for count in range(3, MOST_SUMMED + 1):
             if any(abs(sum(part) - value) < 1e-6 for part in combinations(amounts[:MOST_SHOWN], count)):
                 return True
-        if len(amounts) > 1 and _MEAN.search(known.text):
-            if any(_is_near(sum(part) / len(part), value, decimals) for part in _runs(amounts)):
-                return True
+        means = (sum(part) / len(part) for part in _runs(amounts)) if _MEAN.search(known.text) else ()
+        if any(_is_near(mean, value, decimals) for mean in means):
+            return True
     factors = {factor for pattern, factors in _PERIODS if pattern.search(known.text) for factor in factors}
     for amount in (*shown, *known.seen[-MOST_SEEN:]):
         if amount.unit != "percent" and any(
@@ -217,7 +226,7 @@ def _is_scaled(value: float, known: Known) -> bool:
 
 
 def _same_kind(first: str, second: str) -> bool:
-    """Whether two numbers may be added: their units are equal, or one has none. Percentages are never added to others."""
+    """Whether two numbers may be added: equal units, or one has none. Percentages are added to percentages only."""
     if "percent" in (first, second):
         return first == second
     return not first or not second or first == second or {first, second} <= MONEY
@@ -228,16 +237,22 @@ def _is_from_pair(value: float, unit: str, decimals: int, pair: tuple[Amount, Am
     if unit == "percent":
         return any(_is_near(100 * share, value, decimals) for share in _shares(first.value, second.value))
     a, b = first.value, second.value
-    if _same_kind(first.unit, second.unit) and _same_kind(first.unit or second.unit, unit):
-        if abs(a + b - value) < 1e-6 or abs(abs(a - b) - value) < 1e-6:
-            return True
+    can_add = _same_kind(first.unit, second.unit) and _same_kind(first.unit or second.unit, unit)
+    if can_add and (abs(a + b - value) < 1e-6 or abs(abs(a - b) - value) < 1e-6):
+        return True
     for amount, other in ((a, second), (b, first)):
         rate = other.value / 100 if other.unit == "percent" else other.value
         if (other.unit == "percent" or 0 < other.value < 1) and any(
-            abs(calculated - value) <= 0.005 + 1e-9 for calculated in (amount * rate, amount * (1 + rate), amount * (1 - rate))
+            abs(calculated - value) <= 0.005 + 1e-9
+            for calculated in (amount * rate, amount * (1 + rate), amount * (1 - rate))
         ):
             return True
-        if is_each and other.value in COUNTS and other.unit != "percent" and _is_near(amount / other.value, value, max(decimals, 2)):
+        if (
+            is_each
+            and other.value in COUNTS
+            and other.unit != "percent"
+            and _is_near(amount / other.value, value, max(decimals, 2))
+        ):
             return True
     fractions = [not x.is_integer() for x in (a, b)]
     return any(fractions) and decimals > 0 and _is_near(a * b, value, decimals)
@@ -309,7 +324,7 @@ def date_follows(mention: Mention, known: Known, weekdays: Collection[int] = ())
     }
     relative = load_table("calendar")["relative"]
     offsets |= {sign * relative[word] for word in known.words if word in relative for sign in (1, -1)}
-    if "day" in known.words and not NEIGHBOURS.isdisjoint(known.words):
+    if "day" in known.words and not word_set("neighbours", "speech").isdisjoint(known.words):
         offsets |= {1, -1}
     if any(re.fullmatch(r"(?:\w*week|woche|semana)\w*", word) for word in known.words):
         offsets |= set(range(1, 15)) if weekdays else {7, 14}
@@ -321,7 +336,7 @@ def date_follows(mention: Mention, known: Known, weekdays: Collection[int] = ())
     if not {f"{int(mention.value[3:])}{ending}" for ending in ("st", "nd", "rd", "th")}.isdisjoint(known.words):
         return True  # "the 23rd"
     wanted = {(int(mention.value[:2]), int(mention.value[3:]))}
-    for base in known.dates:
+    for base in known.dates[-MOST_SEEN:]:
         for day in _days(base, known.dates):
             days = [_shift(day, offset) for offset in offsets]
             ahead = (_shift(day, offset) for offset in range(15))

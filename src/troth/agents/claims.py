@@ -1,11 +1,11 @@
 """Claims of done actions ("your flight has been booked") and whether a call stands behind them.
 
-What an assistant says that it did (`troth.agents.statements`) is compared with the calls before it. A claim is supported
-if a call succeeded whose tool does what the verb says, for the object that the claim names: its identifier, or the name
-that an earlier result gives to the identifier. The result must not deny it (a refused status, another value than the
-one that was asked for and is claimed). Verbs that any action can bring about (processed, confirmed, done) are supported
-by any call that changes something, and so is a verb for which there is no tool, unless it is one of sending, moving
-money, renewing, resetting or deploying. What a result reports ("status": "cancelled") may be reported.
+What an assistant says that it did (`troth.agents.statements`) is compared with the calls before it. A claim is
+supported if a call succeeded whose tool does what the verb says, for the object that the claim names: its identifier,
+or the name that an earlier result gives to the identifier. The result must not deny it (a refused status, another value
+than the one that was asked for and is claimed). Verbs that any action can bring about (processed, confirmed, done) are
+supported by any call that changes something, and so is a verb for which there is no tool, unless it is one of sending,
+moving money, renewing, resetting or deploying. What a result reports ("status": "cancelled") may be reported.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class History:
         self.trial = trial
         calls = [Attempt(trial, call) for call in trial.calls()]
         self.attempts = [one for one in calls if toolbox.writes(one.tool) or _is_handoff(one.tool)]
-        self.tools = {tool for tool in (*toolbox.tools, *(one.tool for one in calls))}
+        self.tools = {*toolbox.tools, *(one.tool for one in calls)}
         self.known = {
             family for tool in self.tools if toolbox.writes(tool) or _is_handoff(tool) for family in tool_families(tool)
         }
@@ -143,7 +143,11 @@ class History:
         before = [one for one in self.attempts if one.located.message <= index]
         if family != ANY and family not in self.known:
             if not statement.active and not statement.fresh:
-                return None if self._find_report(statement, index) is None else Verdict(True, self._find_report(statement, index))
+                return (
+                    None
+                    if self._find_report(statement, index) is None
+                    else Verdict(True, self._find_report(statement, index))
+                )
             behind = [] if families()[family].strict else before
         elif family == ANY:
             behind = before
@@ -161,7 +165,7 @@ class History:
         if not done:
             if behind:
                 last = behind[-1]
-                why = f"failed" if last.failed else f"has the status '{last.refusal}'"
+                why = "failed" if last.failed else f"has the status '{last.refusal}'"
                 return Verdict(False, None, f"the call of {last.tool} {why}", last.located.result)
             return Verdict(False, None, "no call did this")
         for check in (self._check_ids, self._check_objects):
@@ -198,19 +202,25 @@ class History:
         values = [str(value).lower() for one in done for _, value in one.arguments if is_identifier(str(value))]
         return any(_is_in(id, text) and any(_is_in(value, text) for value in values) for text in texts)
 
-    def _check_objects(self, statement: Statement, behind: Sequence[Attempt], done: Sequence[Attempt]) -> Verdict | None:
+    def _check_objects(
+        self, statement: Statement, behind: Sequence[Attempt], done: Sequence[Attempt]
+    ) -> Verdict | None:
         """What the claim names must not be the object of a failed call, or another object than that of the calls."""
         words = {word for word in word_forms(statement.clause) if len(word) > 2 and word not in verbs()}
         reached = frozenset[str]().union(*(self._object_words(one) for one in done))
         for one in behind:
             if one not in done and (own := (self._object_words(one) & words) - reached):
-                why = f"the call of {one.tool} for '{sorted(own)[0]}' " + ("failed" if one.failed else f"has the status '{one.refusal}'")
+                why = f"the call of {one.tool} for '{sorted(own)[0]}' " + (
+                    "failed" if one.failed else f"has the status '{one.refusal}'"
+                )
                 return Verdict(False, None, why, one.located.result)
         acted = {id for id in self.names if any(_has(one, id) for one in done)}
         shared = frozenset.intersection(*self.names.values()) if len(self.names) > 1 else frozenset()
         named = {id for id, own in self.names.items() if (own - shared - reached) & words and len(self.names) > 1}
         if named and acted and not named & acted and {_shape(id) for id in named} & {_shape(id) for id in acted}:
-            return Verdict(False, None, f"no call of {done[-1].tool} is about {sorted(named)[0]}", done[-1].located.message)
+            return Verdict(
+                False, None, f"no call of {done[-1].tool} is about {sorted(named)[0]}", done[-1].located.message
+            )
         return None
 
     def _object_words(self, one: Attempt) -> frozenset[str]:
@@ -227,9 +237,9 @@ class History:
         if language != "en":
             words |= set(load_table("actions")[family]["en"].split())
         for index, message in enumerate(self.trial.messages[:before]):
-            if message.role == "tool" and not words.isdisjoint(word_forms(message.text)):
-                if any(_is_affirmed(word, message.text) for word in words):
-                    return index
+            named = words & word_forms(message.text) if message.role == "tool" else ()
+            if any(_is_affirmed(word, message.text) for word in named):
+                return index
         return None
 
 
@@ -252,7 +262,11 @@ def _identifiers(clause: str) -> list[str]:
     ids = [code.text for code in find_codes(clause)]
     ids += _ENDING.findall(clause)
     ids += (address.rstrip(".") for address in _MAIL.findall(clause))
-    plain = {(mention.start, mention.end) for mention in find_mentions(clause) if mention.kind == "number" and not mention.unit}
+    plain = {
+        (mention.start, mention.end)
+        for mention in find_mentions(clause)
+        if mention.kind == "number" and not mention.unit
+    }
     ids += (match[0] for match in _NUMBER.finditer(clause) if match.span() in plain)
     return list(dict.fromkeys(id.lstrip("#").lower() for id in ids))
 
@@ -296,18 +310,32 @@ def _contradiction(statement: Statement, one: Attempt) -> str:
                 return f"the result has {key} = {result}"
     numbers = {number for number in _said_values(statement.clause, money=False) if len(number) < 7}
     counts = {_write(value) for _, value in one.arguments if isinstance(value, int | float)}
-    if numbers and len(counts) == 1 and numbers.isdisjoint(counts) and not any(_is_in(number, one.text) for number in numbers):
-        if all(len(number) < 3 or not number.isdecimal() or any(len(c) == len(number) for c in counts) for number in numbers):
-            return f"the call of {one.tool} has {', '.join(sorted(counts))}, not {', '.join(sorted(numbers))}"
+    if (
+        numbers
+        and len(counts) == 1
+        and numbers.isdisjoint(counts)
+        and not any(_is_in(number, one.text) for number in numbers)
+    ) and all(
+        len(number) < 3 or not number.isdecimal() or any(len(c) == len(number) for c in counts) for number in numbers
+    ):
+        return f"the call of {one.tool} has {', '.join(sorted(counts))}, not {', '.join(sorted(numbers))}"
     return ""
 
 
 def _said_values(clause: str, *, money: bool = True) -> set[str]:
     """Numbers of a clause, in digits or in words; not those of codes, dates and durations."""
     spans = [(code.start, code.end) for code in find_codes(clause)]
-    mentions = (m for m in find_mentions(clause) if m.kind == "number" and not any(a < m.end and m.start < b for a, b in spans))
-    numbers = {mention.value for mention in mentions if not _is_other_amount(mention.unit) and (money or mention.unit not in MONEY)}
-    return numbers | {SPELT[word] for word in word_forms(clause) if word in SPELT and word not in ("one", "uno", "eins")}
+    mentions = (
+        m for m in find_mentions(clause) if m.kind == "number" and not any(a < m.end and m.start < b for a, b in spans)
+    )
+    numbers = {
+        mention.value
+        for mention in mentions
+        if not _is_other_amount(mention.unit) and (money or mention.unit not in MONEY)
+    }
+    return numbers | {
+        SPELT[word] for word in word_forms(clause) if word in SPELT and word not in ("one", "uno", "eins")
+    }
 
 
 def _is_other_amount(unit: str) -> bool:
@@ -334,4 +362,6 @@ def _differs(value: Any, result: Any) -> bool:
         return False
     if isinstance(value, int | float) or isinstance(result, int | float):
         return isinstance(value, int | float) and isinstance(result, int | float) and float(value) != float(result)
-    return value.lower() != result.lower() and value.lower() not in word_forms(result.replace("_", "-").replace("-", ""))
+    return value.lower() != result.lower() and value.lower() not in word_forms(
+        result.replace("_", "-").replace("-", "")
+    )

@@ -136,7 +136,9 @@ class TrialPlace:
         trial = self.trial
         if trial.solved is not None and trial.solved < 1:
             error = "" if trial.matched is None else trial.matched.error or ""
-            yield self._finding("unsolved", None, reason="there is no trial" if trial.absent else error or "the reward is below 1")
+            yield self._finding(
+                "unsolved", None, reason="there is no trial" if trial.absent else error or "the reward is below 1"
+            )
         if trial.matched is None or trial.near is None:
             return
         matched, near = trial.matched, trial.near
@@ -144,7 +146,11 @@ class TrialPlace:
             tool = matched.gold[gold].tool
             if gold in near.pairs:
                 names = ", ".join(near.wrong.get(gold, ()))
-                yield self._call("wrong arguments", matched.calls[near.pairs[gold]], f"gold has other values of {names}" if names else "gold has other values")
+                yield self._call(
+                    "wrong arguments",
+                    matched.calls[near.pairs[gold]],
+                    f"gold has other values of {names}" if names else "gold has other values",
+                )
             else:
                 yield self._finding("missing call", None, tool=tool, reason="gold expects this call")
         for number in matched.extra:

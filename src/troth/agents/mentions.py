@@ -23,14 +23,18 @@ _DAY = re.compile(r"(?<=-)\d\d-\d\d$")
 _SPELT = re.compile(r"\b(?:" + "|".join((*SMALL, *TENS)) + r")\b", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"[$€£]?\d[\d,.]*\d|[$€£]?\d")
-_COMMA = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+|\d+),(\d{1,2})(?![\d,])|(?<![\d.,])\d{1,3}\.\d{3}(?=\s?(?:€|Euro\b))")
+_COMMA = re.compile(
+    r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+|\d+),(\d{1,2})(?![\d,])|(?<![\d.,])\d{1,3}\.\d{3}(?=\s?(?:€|Euro\b))"
+)
 _SWAPPED = str.maketrans(".,", ",.")
 _AFTER = re.compile(r"\s?(%|[€$£¥]|[^\W\d_]+)")
 _RANGE = re.compile(r"\s*(?:to|-|–|—|and|or|through|until|till|bis|oder|und|a|o|y)\s*(?:the\s)?")
 _MONTH_BEFORE = re.compile(r"\b([^\W\d_]{3,})\.?\s$")
-# A code has letters and digits, parts joined by hyphens, or a number sign. `30-day`, `5pm`, `500mg` and `3rd` have none.
+# A code has letters and digits, parts joined by hyphens, or a number sign. `30-day`, `5pm`, `500mg` and `3rd` are not.
 _CODE = re.compile(r"(?<![\w$€£.@-])#?\w+(?:[-_./]\w+)*(?![\w@]|\.\w|:\d)")
-_COUNTED = re.compile(r"\d+(?:[.,]\d+)*-?[a-zA-Z°%]*(?:/[a-z]+)?|\d+(?:-\d+)?-[a-z]+|\d{1,2}[-/]\d{1,2}(?:[-/]\d{2,4})?")
+_COUNTED = re.compile(
+    r"\d+(?:[.,]\d+)*-?[a-zA-Z°%]*(?:/[a-z]+)?|\d+(?:-\d+)?-[a-z]+|\d{1,2}[-/]\d{1,2}(?:[-/]\d{2,4})?"
+)
 _NUMBER_CODE = re.compile(r"\d+(?:-\d+)+|\d+(?:\.\d+){2,}|#\d+")
 _FILE = re.compile(
     r"[\w-]+(?:\.[\w-]+)*\.(?:tar|gz|zip|pdf|csv|tsv|txt|docx?|xlsx?|pptx?|png|jpe?g|svg|py|js|ts|json|md|log|sql|html|xml|ya?ml|"
@@ -93,16 +97,17 @@ def find_mentions(text: str) -> tuple[Mention, ...]:
     if not _DIGIT.search(text) and not _SPELT.search(text):
         return tuple(mention for match in _other_dates().finditer(text) for mention in _read_other(match))
     mentions: list[Mention] = []
-    plain = text
-    for match in _other_dates().finditer(text):
-        for mention in _read_other(match):
-            mentions.append(mention)
-            plain = plain[: mention.start] + " " * (mention.end - mention.start) + plain[mention.end :]
+
+    def mask(match: re.Match[str]) -> str:
+        own = list(_read_other(match))
+        mentions.extend(own)
+        return " " * len(match[0]) if own else match[0]
+
+    plain = _other_dates().sub(mask, text)
     if not text.lstrip().startswith(("{", "[")):
         plain = _COMMA.sub(lambda match: match[0].translate(_SWAPPED), plain)
-    for fact in find_facts(plain):
-        if (mention := _read_fact(plain, fact)) is not None:
-            mentions.append(mention)
+    read = (_read_fact(plain, fact) for fact in find_facts(plain))
+    mentions += (mention for mention in read if mention is not None)
     mentions.sort(key=lambda mention: mention.start)
     return tuple(_read_ranges(plain, mentions))
 
@@ -151,23 +156,25 @@ def _read_ranges(text: str, mentions: list[Mention]) -> Iterator[Mention]:
     for index, mention in enumerate(mentions):
         before = mentions[index - 1] if index else None
         after = mentions[index + 1] if index + 1 < len(mentions) else None
-        if mention.kind == "number" and len(mention.value) <= 2 and not mention.unit:  # "7", "11"
+        number = int(mention.value) if mention.kind == "number" and len(mention.value) <= 2 and not mention.unit else 0
+        if number:
             month = _MONTH_BEFORE.search(text, max(0, mention.start - 12), mention.start)
-            if month and month[1].lower() in calendar().months and 1 <= int(mention.value) <= 31:  # "June 7: …"
-                value = f"{calendar().months[month[1].lower()]:02}-{int(mention.value):02}"
+            if month and month[1].lower() in calendar().months and number <= 31:  # "June 7: …"
+                value = f"{calendar().months[month[1].lower()]:02}-{number:02}"
                 yield Mention("date", value, month.start(1), mention.end)
                 continue
             if after and _RANGE.fullmatch(text, mention.end, after.start):
-                if after.kind == "time" and 1 <= int(mention.value) <= 12:
-                    yield Mention("time", f"{int(mention.value):02}:00", mention.start, mention.end)
+                if after.kind == "time" and number <= 12:
+                    yield Mention("time", f"{number:02}:00", mention.start, mention.end)
                     continue
-                if after.kind == "number" and after.unit:
-                    mention = mention._replace(unit=after.unit)
-            elif before and before.kind == "date" and _RANGE.fullmatch(text, before.end, mention.start):
-                if 1 <= int(mention.value) <= 31:
-                    day = f"{before.value[:3]}{int(mention.value):02}"
-                    yield Mention("date", day, mention.start, mention.end, year=before.year)
+                if after.kind == "number":
+                    yield mention._replace(unit=after.unit)
                     continue
+            elif (
+                before and before.kind == "date" and number <= 31 and _RANGE.fullmatch(text, before.end, mention.start)
+            ):
+                yield Mention("date", f"{before.value[:3]}{number:02}", mention.start, mention.end, year=before.year)
+                continue
         yield mention
 
 

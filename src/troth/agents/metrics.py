@@ -29,8 +29,8 @@ from troth.tracking.metrics import metric as tracking_metric
 STATES = ("jga", "aga", "slot_precision", "slot_recall", "slot_f1", "fga@0.5", "turn_match")
 # Scored if no metric is named, after pass^k.
 DEFAULT = (
-    "calls_right", "call_f1", "arguments_right", "failed_calls", "forbidden_calls", "provenance", "claims_without_calls",
-    "grounded_answers", "wavering_tasks",
+    "calls_right", "call_f1", "arguments_right", "failed_calls", "forbidden_calls", "provenance",
+    "claims_without_calls", "grounded_answers", "wavering_tasks",
 )  # fmt: skip
 # Names that stand for several metrics; "all" for every one.
 SETS = {

@@ -2,10 +2,11 @@
 
 Checked are identifiers, e-mail addresses, dates, times, names and numbers, also inside objects and lists. A value has a
 source if the user said it, or it stood in a result or in the system's instructions before the call; if it follows from
-them by arithmetic (`troth.agents.arithmetic`); or if it is the code of a place that was named. The assistant's own words
-are no source. Of calls that only read, identifiers and dates are checked: an invented id of a customer shows somebody
-else's data; the words of a search are the assistant's to choose. Not checked: choices from a closed list, truth values,
-numbers below 10, words in lower case, and texts that the assistant writes (titles, notes, more than six words).
+them by arithmetic (`troth.agents.arithmetic`); or if it is the code of a place that was named. The assistant's own
+words are no source. Of calls that only read, identifiers and dates are checked: an invented id of a customer shows
+somebody else's data; the words of a search are the assistant's to choose. Not checked: choices from a closed list,
+truth values, numbers below 10, words in lower case, and texts that the assistant writes (titles, notes, more than six
+words).
 """
 
 from __future__ import annotations
@@ -21,23 +22,13 @@ from troth.agents.mentions import Mention, find_codes, find_mentions
 from troth.agents.sources import CALLS, Amount, Sources, word_forms, write_number
 from troth.core.trajectories import Call, LocatedCall, Tool
 from troth.text.identifiers import split_identifier
+from troth.text.lexicon import word_set
 
 SOURCES = ("tools", "user", "system")
 LONGEST = 6  # words
 SMALLEST = 10.0
-# Words in the names of arguments: texts that the assistant writes, and numbers that name something.
-WRITTEN = frozenset(
-    "title subject text body description comment note notes summary query message problem reason content question "
-    "expression command code prompt topic".split()
-)
-NAMING = frozenset("id number account phone card order customer user patient employee zip postcode pin iban".split())
 _MAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _CAPITALISED = re.compile(r"[A-ZÀ-ÖØ-Þ]")
-_RELATIVE = frozenset(
-    "today tonight tomorrow yesterday now week weekend month day days monday tuesday wednesday thursday friday saturday "
-    "sunday heute morgen übermorgen gestern jetzt woche montag dienstag mittwoch donnerstag freitag samstag sonntag hoy "
-    "mañana ayer ahora semana lunes martes miércoles jueves viernes sábado domingo".split()
-)
 
 
 class Unsourced(NamedTuple):
@@ -76,9 +67,9 @@ def is_checked(leaf: Leaf, *, writes: bool = True) -> bool:
         return False
     key = key_words(leaf.argument)
     if not isinstance(leaf.value, str):
-        return abs(leaf.value) >= SMALLEST and (writes or not key.isdisjoint(NAMING))
+        return abs(leaf.value) >= SMALLEST and (writes or not key.isdisjoint(word_set("naming_arguments", "speech")))
     text = leaf.value.strip()
-    if not text or len(text.split()) > LONGEST or not key.isdisjoint(WRITTEN):
+    if not text or len(text.split()) > LONGEST or not key.isdisjoint(word_set("written_arguments", "speech")):
         return False
     if is_identifier(text) or any(mention.kind in ("date", "time") for mention in find_mentions(text)):
         return True
@@ -99,7 +90,9 @@ def is_identifier(text: str) -> bool:
     return bool(codes) and codes[0].end - codes[0].start == len(text)
 
 
-def find_unsourced(numbered: LocatedCall, seen: Sources, tool: Tool | None, *, writes: bool = True) -> Iterator[Unsourced]:
+def find_unsourced(
+    numbered: LocatedCall, seen: Sources, tool: Tool | None, *, writes: bool = True
+) -> Iterator[Unsourced]:
     """The values of a call that nobody said and no result held before it."""
     for leaf in leaves(numbered.call.arguments, None if tool is None else tool.parameters):
         if is_checked(leaf, writes=writes) and not has_source(leaf.value, seen, numbered.message, numbered.call):
@@ -154,10 +147,12 @@ def _moment_has_source(mention: Mention, seen: Sources, before: int) -> bool:
     known = _known(seen, before)
     if mention.kind == "time":
         hours = {str(int(mention.value[:2])), str(int(mention.value[:2]) % 12 + 12)}
-        named = mention.value[3:5] == "00" and any(seen.find("number", hour, before, ("user",)) is not None for hour in hours)
+        named = mention.value[3:5] == "00" and any(
+            seen.find("number", hour, before, ("user",)) is not None for hour in hours
+        )
         return named or time_follows(mention, known)
     if not known.dates:
-        return not _RELATIVE.isdisjoint(known.words)
+        return not word_set("relative_days", "speech").isdisjoint(known.words)
     weekdays = {int(one.value) for one in seen.moments("weekday", before, SOURCES)}
     return date_follows(mention, known, weekdays)
 

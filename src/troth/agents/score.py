@@ -54,7 +54,10 @@ class AgentSettings:
         choices=("reward", "match"),
     )  # fmt: skip
     metrics: str | Iterable[str] | None = option(
-        None, "Metrics, comma-separated, or sets of them: states, details, costs, all. Default: ten common ones.", "NAMES", complete=("troth.agents.metrics:METRICS",)
+        None,
+        "Metrics, comma-separated, or sets of them: states, details, costs, all. Default: ten common ones.",
+        "NAMES",
+        complete=("troth.agents.metrics:METRICS",),
     )
     by: str | Iterable[str] = option(
         (), "Add scores by tool: the calls and arguments of each.", "NAMES", complete=("tool",)

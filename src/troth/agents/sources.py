@@ -29,12 +29,19 @@ LONGEST_COUNTED = 12  # numbers in a message from which others are calculated wi
 
 _WORD = re.compile(r"\w+", re.UNICODE)
 _CAPITALS = re.compile(r"\b[A-Z]{2,3}\b")
+_DE = ("eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn")
+_ES = ("uno", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve", "diez")
 SPELT = {word: str(number) for word, number in SMALL.items()} | {
-    word: str(number)
-    for words in ("eins zwei drei vier fünf sechs sieben acht neun zehn", "uno dos tres cuatro cinco seis siete ocho nueve diez")
-    for number, word in enumerate(words.split(), 1)
-}  # fmt: skip
-KEY_UNITS = {"pct": "percent", "percentage": "percent", "c": "celsius", "f": "fahrenheit", "cents": "cent", "bytes": "byte"}
+    word: str(number) for words in (_DE, _ES) for number, word in enumerate(words, 1)
+}
+KEY_UNITS = {
+    "pct": "percent",
+    "percentage": "percent",
+    "c": "celsius",
+    "f": "fahrenheit",
+    "cents": "cent",
+    "bytes": "byte",
+}
 
 
 class Amount(NamedTuple):
@@ -64,7 +71,11 @@ def word_forms(text: str) -> frozenset[str]:
 
 def fold(word: str) -> str:
     """A word without accents."""
-    return word if word.isascii() else "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
+    return (
+        word
+        if word.isascii()
+        else "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
+    )
 
 
 @text_cache

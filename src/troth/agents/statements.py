@@ -1,10 +1,10 @@
 """Sentences in which an assistant says that something was done, in English, German and Spanish.
 
 A statement is a verb of doing (`data/actions.toml`) in a frame that says that it was done: "I have cancelled", "I went
-ahead and cancelled", "has been cancelled", "was cancelled", "is now cancelled", "Order placed!"; "ich habe … storniert",
-"wurde … storniert"; "he cancelado", "ha sido cancelado", "cancelé". A further verb of the sentence takes over the frame:
-"I cancelled it and sent a mail". Or it says that all is done: "All set!", "your refund is done". Questions, conditions,
-plans, wishes and denials are no statements, and neither is what the user or others did.
+ahead and cancelled", "has been cancelled", "was cancelled", "is now cancelled", "Order placed!"; "ich habe …
+storniert", "wurde … storniert"; "he cancelado", "ha sido cancelado", "cancelé". A further verb of the sentence takes
+over the frame: "I cancelled it and sent a mail". Or it says that all is done: "All set!", "your refund is done".
+Questions, conditions, plans, wishes and denials are no statements, and neither is what the user or others did.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from troth.text.lexicon import load_table, word_set
 from troth.text.sentences import locate_sentences
 
 ANY = "any"
+LONGEST = 2000  # characters of a sentence; longer ones are cut
 _LETTERS = re.compile(r"[^\W\d_]+")
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[^\w\s]")
 _FIRST = frozenset(("i", "we"))
@@ -31,17 +32,21 @@ _GERMAN_IS = frozenset(("ist", "sind"))
 _SPANISH_HAVE, _SPANISH_BE = frozenset(("he", "hemos")), frozenset(("ha", "han"))
 _SPANISH_IS = frozenset(("está", "están", "queda", "quedan", "fue", "fueron", "quedó"))
 _JOINED = frozenset(("and", ",", "then", "und", "y", "e", "&"))
-_SUBJECT = frozenset(
-    "your you the it this that everything both all his her their these those order booking reservation".split()
+_AFTER_STATE = re.compile(
+    r"\s*(?:[.,;:!*)(—–-]|$|(?:and|for|to|until|on|at|in|as|with|from|now|successfully|through)\b)"
 )
-_AFTER_STATE = re.compile(r"\s*(?:[.,;:!*)(—–-]|$|(?:and|for|to|until|on|at|in|as|with|from|now|successfully|through)\b)")
 _AFTER_FRAGMENT = re.compile(r"\s*(?:[.,;!—–]|$|(?:for|to|until|on|at|from|with|successfully)\b)")
 _BEFORE_DONE = re.compile(
     r"(?:^|[.!,;:—–-]|\b(?:is|are|it's|that's|you're|everything's|ist|sind|está|ya|now|all|already|been|bereits))\s*\**\s*$",
     re.IGNORECASE,
 )
-_ABLE = re.compile(r"\b(?:I|we)\s+(?:was|were|have been|['’]ve been)\s+able\s+to\s+$|\b(?:I|we)\s+(?:have\s+)?managed\s+to\s+$", re.IGNORECASE)
-_PAST = re.compile(r"\b(?:ago|(?:the|your) (?:last|past|previous)|earlier|previously|originally|yesterday)\b", re.IGNORECASE)
+_ABLE = re.compile(
+    r"\b(?:I|we)\s+(?:was|were|have been|['’]ve been)\s+able\s+to\s+$|\b(?:I|we)\s+(?:have\s+)?managed\s+to\s+$",
+    re.IGNORECASE,
+)
+_PAST = re.compile(
+    r"\b(?:ago|(?:the|your) (?:last|past|previous)|earlier|previously|originally|yesterday)\b", re.IGNORECASE
+)
 _BY = re.compile(r"\bby (?:the|our|your|a|an|another)\b", re.IGNORECASE)
 _LABELLED = re.compile(r"(?:^|\n)\s*(?:[-*•]\s*)?\**[\w ]{1,30}\**:\s*\**$")
 
@@ -129,7 +134,7 @@ def find_statements(text: str) -> tuple[Statement, ...]:
 def _split(text: str) -> Iterator[tuple[int, str]]:
     """Sentences and the lines in them, with the index of their first character."""
     for start, sentence in locate_sentences(text):
-        for line in re.finditer(r"[^\n]+", sentence):
+        for line in re.finditer(rf"[^\n]{{1,{LONGEST}}}", sentence):
             yield start + line.start(), line[0]
 
 
@@ -142,7 +147,8 @@ class Token(NamedTuple):
 
 def _read_sentence(sentence: str, offset: int, text: str) -> Iterator[Statement]:
     tokens = [
-        Token(match[0].lower().replace("’", "'"), *match.span(), match[0][0].isupper()) for match in _TOKEN.finditer(sentence)
+        Token(match[0].lower().replace("’", "'"), *match.span(), match[0][0].isupper())
+        for match in _TOKEN.finditer(sentence)
     ]
     known = verbs()
     frame: Frame | None = None
@@ -155,7 +161,7 @@ def _read_sentence(sentence: str, offset: int, text: str) -> Iterator[Statement]
             if token.word == "set" and index and tokens[index - 1].word == "all":
                 continue  # "all set": see `_read_done`
             found = _find_frame(tokens, index, language, sentence)
-            if found is None and frame is not None and _is_joined(tokens, last, index, sentence):
+            if found is None and frame is not None and _is_joined(tokens, last, index):
                 found = Frame(token.start, active=frame.active, fresh=frame.fresh)
         else:
             continue
@@ -169,7 +175,15 @@ def _read_sentence(sentence: str, offset: int, text: str) -> Iterator[Statement]
         frame, last = found, index
         clause = sentence[_clause_start(tokens, index, known) : _clause_end(tokens, index, known, sentence)]
         yield Statement(
-            offset + found.start, offset + token.end, token.word, family, found.active, found.fresh, sentence, offset, clause
+            offset + found.start,
+            offset + token.end,
+            token.word,
+            family,
+            found.active,
+            found.fresh,
+            sentence,
+            offset,
+            clause,
         )
 
 
@@ -213,8 +227,12 @@ def _find_frame(tokens: Sequence[Token], index: int, language: str, sentence: st
     if word in _WAS and not _is_relative(tokens, at):
         return Frame(start, fresh=bool(skipped & {"now", "successfully", "just"}))
     if word in _IS or word in _SHORT_IS:
-        if not _is_relative(tokens, at) and _AFTER_STATE.match(sentence, tokens[index].end) and not _BY.search(sentence, tokens[index].end):
-            subject = {token.word for token in tokens[:at]} & _SUBJECT
+        if (
+            not _is_relative(tokens, at)
+            and _AFTER_STATE.match(sentence, tokens[index].end)
+            and not _BY.search(sentence, tokens[index].end)
+        ):
+            subject = {token.word for token in tokens[:at]} & word_set("subjects", "speech")
             if word in _SHORT_IS or subject or skipped & {"now", "successfully"} or _has_name(tokens, at):
                 return Frame(start, fresh=True)
         return None
@@ -240,9 +258,9 @@ def _has_name(tokens: Sequence[Token], at: int) -> bool:
 def _find_fragment(tokens: Sequence[Token], index: int, sentence: str) -> Frame | None:
     """ "Order placed!", "Removed!": a short subject, or none, and no other verb."""
     before = [token.word for token in tokens[:index]]
-    if before and tokens[index].word in _INTRANSITIVE:
+    if before and tokens[index].word in word_set("intransitive", "speech"):
         return None
-    if len(before) > 6 or any(word in _NOT_IN_FRAGMENTS or word in verbs() for word in before):
+    if len(before) > 6 or any(word in word_set("not_in_fragments", "speech") or word in verbs() for word in before):
         return None
     after = tokens[index].end
     if before and "successfully" in before and set(before) <= word_set("adverbs", "speech"):
@@ -252,16 +270,6 @@ def _find_fragment(tokens: Sequence[Token], index: int, sentence: str) -> Frame 
     if not before and not re.match(r"\s*(?:[.!:,]|$)", sentence[after:]):
         return None
     return Frame(tokens[0].start, fresh=True, fragment=True)
-
-
-# "The course started on Monday": what happens by itself.
-_INTRANSITIVE = frozenset(
-    "started stopped opened closed moved changed increased decreased dropped returned ran turned passed left made set put".split()
-)
-_NOT_IN_FRAGMENTS = frozenset(
-    "i we you he she they it who that which is are was were be been being has have had do does did will would can could "
-    "should may might must to if as by not no than the a an , ; : of your our my his its".split()
-)
 
 
 def _find_german_frame(tokens: Sequence[Token], index: int) -> Frame | None:
@@ -296,7 +304,7 @@ def _find_spanish_frame(tokens: Sequence[Token], index: int) -> Frame | None:
     return None
 
 
-def _is_joined(tokens: Sequence[Token], last: int, index: int, sentence: str) -> bool:
+def _is_joined(tokens: Sequence[Token], last: int, index: int) -> bool:
     """Whether a verb shares the frame of the one before it: joined by "and", without a subject of its own."""
     between = [token.word for token in tokens[last + 1 : index]]
     cuts = [place for place, word in enumerate(between) if word in _JOINED]
@@ -334,7 +342,11 @@ def _clause_end(tokens: Sequence[Token], index: int, known: dict[str, tuple[str,
     finite = _IS | _WAS | _HAVE | {"will", "stays", "remains", "costs", "ist", "kostet", "bleibt", "es", "llega"}
     for at in range(index + 1, len(tokens)):
         if tokens[at].word in known or tokens[at].word in finite:
-            joints = [n for n in range(index + 1, at) if tokens[n].word in _JOINED or tokens[n].word in ("but", ";", "aber", "pero")]
+            joints = [
+                n
+                for n in range(index + 1, at)
+                if tokens[n].word in _JOINED or tokens[n].word in ("but", ";", "aber", "pero")
+            ]
             return tokens[joints[-1]].start if joints else tokens[at].start
         if tokens[at].word in (";", "!"):
             return tokens[at].start

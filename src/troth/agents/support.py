@@ -10,10 +10,20 @@ every noun with a capital, only codes are checked.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from troth.agents.arithmetic import MONEY, SMALL_NUMBER, Known, count_days, date_follows, follows, time_follows, weekday_agrees
+from troth.agents.arithmetic import (
+    MONEY,
+    SMALL_NUMBER,
+    Known,
+    count_days,
+    date_follows,
+    follows,
+    time_follows,
+    weekday_agrees,
+)
 from troth.agents.expansions import expansions, normalize_name
 from troth.agents.mentions import Mention, calendar, find_codes, find_mentions
 from troth.agents.sources import CALLS, SPELT, Amount, Sources, fold, word_forms
@@ -21,6 +31,7 @@ from troth.core.trajectories import Trajectory
 from troth.text.lexicon import word_set
 
 CONTEXT = ("tools", "user", "system")
+MOST_CALCULATED = 100  # details of an answer that are looked for by arithmetic
 ROUNDS = 3  # a number may be calculated from one that is calculated itself
 # Capitals that are no names of anything in particular.
 CAPITALS = frozenset((
@@ -34,15 +45,16 @@ _NAME = re.compile(rf"\b{_CAPITAL}(?:[ '-]{_CAPITAL})+\b|(?<=[a-zß-ÿ,] ){_CAPI
 _PART = re.compile(r"[^\W\d_]+")
 _LOWER = re.compile(r"\b[a-zß-öø-ÿ]{2,}\b")
 _MARK = re.compile(r"(?:^|\n)\s*(?:[-*•]\s*)?\**$")
-_LABEL = re.compile(r"(?:\b(?:option|step|number|no\.?|level|version|page|part|phase|zone|gate|terminal|room|nr\.?)|#)\s?$", re.IGNORECASE)
+_LABEL = re.compile(
+    r"(?:\b(?:option|step|number|no\.?|level|version|page|part|phase|zone|gate|terminal|room|nr\.?)|#)\s?$",
+    re.IGNORECASE,
+)
 _TO = re.compile(r"\s?(?:-|–|to|bis|a|o|or|oder)\s?\d")
 _IN_BRACKETS = re.compile(r" \(([A-Z]{2,3})\)")
 _QUESTION = re.compile(r"(?:[^.!?\n]|\.(?!\s))*\?")
 _HEADING = re.compile(r"(?:\s?\([^)\n]*\))?\*{0,2}:")
 _ENDING = re.compile(r"(?:ending|ends|end) (?:in|with) \W*$", re.IGNORECASE)
 _BESIDE = re.compile(r",?\s*(?:a |an |dem |den |der |el |the |, el )?(?:\()?")
-_GERMAN = frozenset("der die das und ist nicht ich sie ihr ihre für mit auf eine ein wurde habe den dem um am".split())
-_OTHERS = frozenset("the and is not you your for with on a was have el la los las de que su una para con ha he se".split())
 
 
 class Detail(NamedTuple):
@@ -74,7 +86,7 @@ def find_details(trial: Trajectory, seen: Sources, context: Sequence[str] = CONT
 def is_german(text: str) -> bool:
     """Whether a text has more small words of German than of English and Spanish."""
     words = word_forms(text)
-    return len(words & _GERMAN) > len(words & _OTHERS)
+    return len(words & word_set("german", "speech")) > len(words & word_set("other_languages", "speech"))
 
 
 class Answer:
@@ -90,7 +102,7 @@ class Answer:
     # -- numbers, times and dates --------------------------------------------------------------------------------------
 
     def quantities(self) -> Iterator[Detail]:
-        every = [mention for mention in find_mentions(self.text) if not self._is_in_code(mention)]
+        every = [mention for mention in find_mentions(self.text) if not self._is_in_code(mention.start, mention.end)]
         mentions = [mention for mention in every if mention.kind != "spelt"]
         places = [self._find_mention(mention) for mention in mentions]
         known = [source is not None or not self._is_checked(m) for m, source in zip(mentions, places, strict=True)]
@@ -98,21 +110,27 @@ class Answer:
             if all(known):
                 break
             basis = self._known(mentions, known)
-            again = [is_known or self._follows(m, basis) for m, is_known in zip(mentions, known, strict=True)]
-            if again == known:
+            lacking = [place for place, is_known in enumerate(known) if not is_known][:MOST_CALCULATED]
+            again = [place for place in lacking if self._follows(mentions[place], basis)]
+            if not again:
                 break
-            known = again
-        for mention, source, supported in zip(mentions, places, known, strict=True):
+            known = [is_known or place in again for place, is_known in enumerate(known)]
+        dates = self.seen.moments("date", self.index, self.sources)
+        for place, mention in enumerate(mentions):
+            supported = known[place]
             if mention.kind == "weekday":
-                supported = self._weekday_agrees(mention, mentions, supported=supported)
+                supported = self._weekday_agrees(
+                    mentions[max(0, place - 1) : place + 2], mention, dates, named=supported
+                )
             if mention.kind == "number" and not self._is_checked(mention):
                 continue
             kind = "number" if mention.kind == "number" else "time"
-            text = self.text[mention.start : mention.end]
-            yield Detail(self.index, mention.start, mention.end, text, kind, supported, source if supported else None)
+            text, source = self.text[mention.start : mention.end], places[place] if supported else None
+            yield Detail(self.index, mention.start, mention.end, text, kind, supported, source)
 
-    def _is_in_code(self, mention: Mention) -> bool:
-        return any(code.start < mention.end and mention.start < code.end for code in self._codes)
+    def _is_in_code(self, start: int, end: int) -> bool:
+        place = bisect_left(self._codes, end, key=lambda code: code.start)
+        return place > 0 and self._codes[place - 1].end > start
 
     def _find_mention(self, mention: Mention) -> int | None:
         if _ENDING.search(self.text[max(0, mention.start - 20) : mention.start]):
@@ -159,24 +177,21 @@ class Answer:
             return date_follows(mention, known, {int(m.value) for m in named if m.kind == "weekday"})
         if mention.kind == "weekday":
             return False
-        if not mention.unit and mention.value.isdecimal() and float(mention.value) < SMALL_NUMBER:
-            if float(mention.value) <= max(self.seen.longest(self.index), _count_items(self.text)):
-                return True
+        is_count = not mention.unit and mention.value.isdecimal() and float(mention.value) < SMALL_NUMBER
+        if is_count and float(mention.value) <= max(self.seen.longest(self.index), _count_items(self.text)):
+            return True
         decimals = len(self.text[mention.start : mention.end].replace(",", ".").partition(".")[2])
         return follows(mention, decimals if "." in mention.value or decimals < 3 else 0, known)
 
-    def _weekday_agrees(self, weekday: Mention, mentions: Sequence[Mention], *, supported: bool) -> bool:
+    def _weekday_agrees(
+        self, beside: Sequence[Mention], weekday: Mention, dates: Sequence[Mention], *, named: bool
+    ) -> bool:
         """Whether a weekday is that of the date beside it; without one, whether it was named or is a known date's."""
-        beside = next((
-            mention for mention in mentions if mention.kind == "date" and (
-                _BESIDE.fullmatch(self.text, weekday.end, mention.start)
-                or _BESIDE.fullmatch(self.text, mention.end, weekday.start)
-            )
-        ), None)  # fmt: skip
-        dates = self.seen.moments("date", self.index, self.sources)
-        if beside is None:
-            return supported or weekday_agrees(int(weekday.value), None, dates)
-        return weekday_agrees(int(weekday.value), beside, dates)
+        for mention in beside:
+            gaps = ((weekday.end, mention.start), (mention.end, weekday.start))
+            if mention.kind == "date" and any(_BESIDE.fullmatch(self.text, *gap) for gap in gaps):
+                return weekday_agrees(int(weekday.value), mention, dates)
+        return named or weekday_agrees(int(weekday.value), None, dates)
 
     # -- codes and names -----------------------------------------------------------------------------------------------
 
@@ -184,7 +199,7 @@ class Answer:
         for code in self._codes:
             yield self._detail(code.start, code.end, self._find_code(code.text))
         for match in _UPPER.finditer(self.text):
-            if match[0] in CAPITALS or self._is_asked(*match.span()) or any(code.start <= match.start() < code.end for code in self._codes):
+            if match[0] in CAPITALS or self._is_asked(*match.span()) or self._is_in_code(*match.span()):
                 continue
             source = self.find("word", match[0].lower())
             yield self._detail(match.start(), match.end(), self._find_expansion(match[0]) if source is None else source)
@@ -209,7 +224,7 @@ class Answer:
             parts = [part.lower() for part in _PART.findall(match[0])]
             words = [
                 word for word in parts
-                if word not in common and word.removesuffix("s") not in common and word not in months and word not in weekdays
+                if not {word, word.removesuffix("s")} & common and word not in months and word not in weekdays
             ]  # fmt: skip
             if not words or _HEADING.match(self.text, match.end()) or self._is_asked(match.start(), match.end()):
                 continue

@@ -55,7 +55,12 @@ def score(transcripts: tuple[str, ...], examples: int, findings: str | None, jso
     result = run(*transcripts, **settings)
     if json:
         behind = (findings_behind(result.findings, score.metric, score.system) for score in result.scores)
-        show.json([msgspec.json.decode(encode_json(score)) | {"findings": own} for score, own in zip(result.scores, behind, strict=True)])
+        show.json(
+            [
+                msgspec.json.decode(encode_json(score)) | {"findings": own}
+                for score, own in zip(result.scores, behind, strict=True)
+            ]
+        )
     show.result(result, json_form=False, out=settings["out"], layout=() if json else None)
     if findings is not None:
         _write_findings(findings, result.findings)
