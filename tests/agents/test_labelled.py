@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from tests.limits import processor_limit
 from troth.agents.analysis import AnalysisRules, analyse
 from troth.agents.corpus import ReadTrials, join
 from troth.agents.rules import find_rule
+from troth.stats import quantiles
+from troth.stats.noninferiority import POWER
 
 FLOORS = {  # precision and recall: of the development half, and of the half that was looked at once
     "claims": ((0.95, 0.95), (0.8, 0.7)),
@@ -62,3 +65,14 @@ def test_five_thousand_conversations_take_seconds() -> None:
     with processor_limit(15):
         analysis = analyse(corpus, corpus.systems[0], AnalysisRules(find_rule("exact"), "match"))
     assert len(analysis.trials) == 24 * 208
+
+
+def test_the_table_of_tasks_and_trials_follows_its_formula() -> None:
+    page = (Path(__file__).parents[2] / "docs/agents.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) points \| (.*) \|$", page, re.MULTILINE)
+    assert [int(margin) for margin, _ in rows] == [20, 10, 5, 2]
+    for margin, cells in rows:
+        needed = [
+            ((quantiles.normal(0.95) + POWER) * math.sqrt(1 / (3 * k)) / (int(margin) / 100)) ** 2 for k in (1, 2, 4, 8)
+        ]
+        assert [int(cell.replace(",", "")) for cell in cells.split(" | ")] == [math.ceil(number) for number in needed]

@@ -167,7 +167,7 @@ def summary_lines(contest: Contest, marks: Mapping[str, Sequence[str]], metrics:
     if len(contest.systems) < 2:
         return []
     is_pair = len(contest.systems) == 2
-    lines = [_pair(contest, marks, spoken)] if is_pair else [_leader(contest, metric) for metric in spoken]
+    lines = [_pair(contest, marks, spoken)] if is_pair else [_leader(contest, marks, metric) for metric in spoken]
     return [line for line in lines if line] + uncompared_notes(contest, metrics)
 
 
@@ -193,11 +193,14 @@ def _pair(contest: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequenc
     return "; ".join(parts) + "." if parts else ""
 
 
-def _leader(contest: Contest, metric: str) -> str:
-    """The best of three systems or more, and those that no difference from it is shown for."""
+def _leader(contest: Contest, marks: Mapping[str, Sequence[str]], metric: str) -> str:
+    """The best of three systems or more, and those that the marks of the page do not tell from it."""
     known = [s for s in contest.systems if s.known(metric)]
     best = min(known, key=lambda s: _rank(s.known(metric)))
-    near = [s.name for s in known if s is not best and Marked(s.name, metric, ALL) in contest.best]
+    letters = marks[best.name][contest.metrics.index(metric)]
+    near = [
+        s.name for s, letter in zip(contest.systems, letters, strict=True) if letter == LEVEL_WITH and s is not best
+    ]
     scale = best.metric(metric).scale
     value = words.number(best.value(metric), scale) + ("%" if scale in PERCENT else "")
     start = f"Best in {_title_in_sentence(contest, metric)}: {best.name} ({value})"
