@@ -205,7 +205,7 @@ def _leader(contest: Contest, marks: Mapping[str, Sequence[str]], metric: str) -
     value = words.number(best.value(metric), scale) + ("%" if scale in PERCENT else "")
     start = f"Best in {_title_in_sentence(contest, metric)}: {best.name} ({value})"
     if Marked(best.name, metric, ALL) not in contest.best:
-        return f"{start}, by recipes that differ."
+        return f"{start}, by settings that differ."
     if not near:
         return f"{start}, ahead of all others beyond noise."
     shown = words.truncate([f"{name} ({_range(contest, best.name, name, metric)})" for name in near], NAMED)
@@ -263,7 +263,7 @@ def _why_apart(base: ScoredSystem, other: ScoredSystem, metrics: Iterable[str]) 
         titles = [words.title_in_sentence(base.metric(metric).title) for metric in unlike]
         where_titles = words.join_words(titles) if len(unlike) <= 3 else "some metrics"
         where = "" if len(unlike) == len(spoken) else f" in {where_titles}"
-        return f"{where}: another recipe ({_recipes(base.scores[unlike[0], ALL], other.scores[unlike[0], ALL])})."
+        return f"{where}: other settings ({_recipes(base.scores[unlike[0], ALL], other.scores[unlike[0], ALL])})."
     return ""
 
 
