@@ -52,7 +52,7 @@ class Amount(NamedTuple):
     message: int
 
 
-class Content(NamedTuple):
+class TextContent(NamedTuple):
     """What one text holds. `lengths`: of its lists and objects, where it is JSON."""
 
     mentions: tuple[Mention, ...]
@@ -79,20 +79,20 @@ def fold(word: str) -> str:
 
 
 @text_cache
-def read_content(text: str) -> Content:
+def read_content(text: str) -> TextContent:
     """The mentions and words of a text; numbers of JSON with the units that their keys name."""
     value = decode_json(text)
     if value is None:
-        return Content(find_mentions(text), word_forms(text), frozenset(_CAPITALS.findall(text)), frozenset())
+        return TextContent(find_mentions(text), word_forms(text), frozenset(_CAPITALS.findall(text)), frozenset())
     return read_value(value, text)
 
 
-def read_value(value: Any, text: str) -> Content:
+def read_value(value: Any, text: str) -> TextContent:
     """The mentions and words of a JSON value; `text`: the same as text."""
     leaves = Leaves([], [], set())
     _walk(value, "", leaves)
     mentions = (*leaves.numbers, *find_mentions("\n".join(leaves.texts)))
-    return Content(mentions, word_forms(text), frozenset(_CAPITALS.findall(text)), frozenset(leaves.lengths))
+    return TextContent(mentions, word_forms(text), frozenset(_CAPITALS.findall(text)), frozenset(leaves.lengths))
 
 
 @text_cache
@@ -194,7 +194,7 @@ class Sources:
                 written = msgspec.json.encode(call.arguments).decode()
                 self._add(CALLS, read_value(call.arguments, written), index)
 
-    def _add(self, kind: str, content: Content, index: int) -> None:
+    def _add(self, kind: str, content: TextContent, index: int) -> None:
         first = self._first[kind]
         amounts = self._amounts[kind]
         for mention in content.mentions:

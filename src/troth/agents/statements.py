@@ -65,7 +65,7 @@ class Statement(NamedTuple):
     clause: str  # the part of the sentence that the verb belongs to
 
 
-class Family(NamedTuple):
+class VerbFamily(NamedTuple):
     """Verbs with one meaning, and the words of tools that do it."""
 
     tools: frozenset[str]
@@ -74,17 +74,17 @@ class Family(NamedTuple):
 
 
 @cache
-def families() -> dict[str, Family]:
+def families() -> dict[str, VerbFamily]:
     """The families of `data/actions.toml`."""
     return {
-        name: Family(frozenset(table["tools"].split()), table.get("strict", False), table.get("active", False))
+        name: VerbFamily(frozenset(table["tools"].split()), table.get("strict", False), table.get("active", False))
         for name, table in load_table("actions").items()
     }
 
 
 @cache
 def verbs() -> dict[str, tuple[str, str]]:
-    """Family and language of each form of a verb."""
+    """VerbFamily and language of each form of a verb."""
     forms = {
         form: (name, language)
         for name, table in load_table("actions").items()
@@ -97,7 +97,7 @@ def verbs() -> dict[str, tuple[str, str]]:
 
 @cache
 def _base_verbs() -> dict[str, str]:
-    """Family of each verb in the infinitive, as names of tools have it."""
+    """VerbFamily of each verb in the infinitive, as names of tools have it."""
     bases: dict[str, str] = {}
     for name, family in families().items():
         for form in load_table("actions")[name]["en"].split():
@@ -138,7 +138,7 @@ def _split(text: str) -> Iterator[tuple[int, str]]:
             yield start + line.start(), line[0]
 
 
-class Token(NamedTuple):
+class SentenceToken(NamedTuple):
     word: str  # in lower case
     start: int
     end: int
@@ -147,22 +147,22 @@ class Token(NamedTuple):
 
 def _read_sentence(sentence: str, offset: int, text: str) -> Iterator[Statement]:
     tokens = [
-        Token(match[0].lower().replace("’", "'"), *match.span(), match[0][0].isupper())
+        SentenceToken(match[0].lower().replace("’", "'"), *match.span(), match[0][0].isupper())
         for match in _TOKEN.finditer(sentence)
     ]
     known = verbs()
-    frame: Frame | None = None
+    frame: VerbFrame | None = None
     last = 0
     for index, token in enumerate(tokens):
         if token.word in _base_verbs() and _ABLE.search(sentence[: token.start]):
-            found, family = Frame(token.start, active=True, fresh=True), _base_verbs()[token.word]
+            found, family = VerbFrame(token.start, active=True, fresh=True), _base_verbs()[token.word]
         elif token.word in known:
             family, language = known[token.word]
             if token.word == "set" and index and tokens[index - 1].word == "all":
                 continue  # "all set": see `_read_done`
             found = _find_frame(tokens, index, language, sentence)
             if found is None and frame is not None and _is_joined(tokens, last, index):
-                found = Frame(token.start, active=frame.active, fresh=frame.fresh)
+                found = VerbFrame(token.start, active=frame.active, fresh=frame.fresh)
         else:
             continue
         if found is None:
@@ -187,7 +187,7 @@ def _read_sentence(sentence: str, offset: int, text: str) -> Iterator[Statement]
         )
 
 
-class Frame(NamedTuple):
+class VerbFrame(NamedTuple):
     """The words around a verb that say that it was done."""
 
     start: int
@@ -196,7 +196,7 @@ class Frame(NamedTuple):
     fragment: bool = False
 
 
-def _find_frame(tokens: Sequence[Token], index: int, language: str, sentence: str) -> Frame | None:
+def _find_frame(tokens: Sequence[SentenceToken], index: int, language: str, sentence: str) -> VerbFrame | None:
     if language == "de":
         return _find_german_frame(tokens, index)
     if language == "es":
@@ -213,19 +213,19 @@ def _find_frame(tokens: Sequence[Token], index: int, language: str, sentence: st
     skipped = {token.word for token in tokens[at + 1 : index]}
     if been:
         is_perfect = word in _HAVE or word in _FIRST_HAVE or word.endswith(("'s", "'ve"))
-        return Frame(start, fresh=True) if is_perfect and before not in ("to", "may", "might") else None
+        return VerbFrame(start, fresh=True) if is_perfect and before not in ("to", "may", "might") else None
     if word in _FIRST_HAVE or (word in _HAVE and _subject(tokens, at - 1) in _FIRST):
-        return Frame(start, active=True, fresh=True)
+        return VerbFrame(start, active=True, fresh=True)
     if word in _FIRST:
-        return Frame(start, active=True, fresh=True)
+        return VerbFrame(start, active=True, fresh=True)
     if word == "and" and [token.word for token in tokens[max(0, at - 2) : at]][-1:] == ["ahead"]:
-        return Frame(tokens[max(0, at - 2)].start, active=True, fresh=True)
+        return VerbFrame(tokens[max(0, at - 2)].start, active=True, fresh=True)
     if tokens[index].word == "scheduled" and [token.word for token in tokens[index + 1 : index + 2]] == ["to"]:
         return None  # "was scheduled to depart"
     if word in _WAS and not skipped and _PAST.search(sentence, tokens[index].end):
         return None  # "was booked within the last 24 hours": a report
     if word in _WAS and not _is_relative(tokens, at):
-        return Frame(start, fresh=bool(skipped & {"now", "successfully", "just"}))
+        return VerbFrame(start, fresh=bool(skipped & {"now", "successfully", "just"}))
     if word in _IS or word in _SHORT_IS:
         if (
             not _is_relative(tokens, at)
@@ -234,28 +234,28 @@ def _find_frame(tokens: Sequence[Token], index: int, language: str, sentence: st
         ):
             subject = {token.word for token in tokens[:at]} & word_set("subjects", "speech")
             if word in _SHORT_IS or subject or skipped & {"now", "successfully"} or _has_name(tokens, at):
-                return Frame(start, fresh=True)
+                return VerbFrame(start, fresh=True)
         return None
     return _find_fragment(tokens, index, sentence)
 
 
-def _subject(tokens: Sequence[Token], at: int) -> str:
+def _subject(tokens: Sequence[SentenceToken], at: int) -> str:
     while at >= 0 and tokens[at].word in word_set("adverbs", "speech"):
         at -= 1
     return tokens[at].word if at >= 0 else ""
 
 
-def _is_relative(tokens: Sequence[Token], at: int) -> bool:
+def _is_relative(tokens: Sequence[SentenceToken], at: int) -> bool:
     return at > 0 and tokens[at - 1].word in word_set("relative", "speech")
 
 
-def _has_name(tokens: Sequence[Token], at: int) -> bool:
+def _has_name(tokens: Sequence[SentenceToken], at: int) -> bool:
     """Whether the subject before a verb is a name or has an identifier; "Rooms are …" is said of all rooms."""
     named = any(token.is_capital or any(map(str.isdigit, token.word)) for token in tokens[1:at])
     return named or (at == 1 and tokens[0].is_capital and tokens[1].word == "is")
 
 
-def _find_fragment(tokens: Sequence[Token], index: int, sentence: str) -> Frame | None:
+def _find_fragment(tokens: Sequence[SentenceToken], index: int, sentence: str) -> VerbFrame | None:
     """ "Order placed!", "Removed!": a short subject, or none, and no other verb."""
     before = [token.word for token in tokens[:index]]
     if before and tokens[index].word in word_set("intransitive", "speech"):
@@ -264,47 +264,47 @@ def _find_fragment(tokens: Sequence[Token], index: int, sentence: str) -> Frame 
         return None
     after = tokens[index].end
     if before and "successfully" in before and set(before) <= word_set("adverbs", "speech"):
-        return Frame(tokens[0].start, active=True, fresh=True)
+        return VerbFrame(tokens[0].start, active=True, fresh=True)
     if before and not _AFTER_FRAGMENT.match(sentence, after):
         return None
     if not before and not re.match(r"\s*(?:[.!:,]|$)", sentence[after:]):
         return None
-    return Frame(tokens[0].start, fresh=True, fragment=True)
+    return VerbFrame(tokens[0].start, fresh=True, fragment=True)
 
 
-def _find_german_frame(tokens: Sequence[Token], index: int) -> Frame | None:
+def _find_german_frame(tokens: Sequence[SentenceToken], index: int) -> VerbFrame | None:
     """Auxiliary before the participle, somewhere in the clause; the participle ends the clause."""
     for at in range(index - 1, -1, -1):
         word = tokens[at].word
         if word in _GERMAN_HAVE:
             near = {token.word for token in tokens[max(0, at - 1) : at + 3]}
-            return Frame(tokens[index].start, active=True, fresh=True) if near & {"ich", "wir"} else None
+            return VerbFrame(tokens[index].start, active=True, fresh=True) if near & {"ich", "wir"} else None
         if word in _GERMAN_WAS or (word in _GERMAN_IS and index - at < 12):
-            return Frame(tokens[index].start, fresh=word in _GERMAN_IS)
+            return VerbFrame(tokens[index].start, fresh=word in _GERMAN_IS)
         if word == ";":
             break
     return None
 
 
-def _find_spanish_frame(tokens: Sequence[Token], index: int) -> Frame | None:
+def _find_spanish_frame(tokens: Sequence[SentenceToken], index: int) -> VerbFrame | None:
     word = tokens[index].word
     if word.endswith(("é", "í")) or word in ("hice",):
-        return Frame(tokens[index].start, active=True, fresh=True)
+        return VerbFrame(tokens[index].start, active=True, fresh=True)
     adverbs = word_set("adverbs", "speech")
     at = index - 1
     while at >= 0 and (tokens[at].word in adverbs or tokens[at].word in ("sido", "quedado")):
         at -= 1
     before = tokens[at].word if at >= 0 else ""
     if word.endswith("ó"):
-        return Frame(tokens[index].start, fresh=True) if before == "se" else None
+        return VerbFrame(tokens[index].start, fresh=True) if before == "se" else None
     if before in _SPANISH_HAVE:
-        return Frame(tokens[index].start, active=True, fresh=True)
+        return VerbFrame(tokens[index].start, active=True, fresh=True)
     if before in _SPANISH_BE or before in _SPANISH_IS:
-        return Frame(tokens[index].start, fresh=before in _SPANISH_BE)
+        return VerbFrame(tokens[index].start, fresh=before in _SPANISH_BE)
     return None
 
 
-def _is_joined(tokens: Sequence[Token], last: int, index: int) -> bool:
+def _is_joined(tokens: Sequence[SentenceToken], last: int, index: int) -> bool:
     """Whether a verb shares the frame of the one before it: joined by "and", without a subject of its own."""
     between = [token.word for token in tokens[last + 1 : index]]
     cuts = [place for place, word in enumerate(between) if word in _JOINED]
@@ -315,7 +315,7 @@ def _is_joined(tokens: Sequence[Token], last: int, index: int) -> bool:
     return not rest if not german else not ({"ist", "sind", "wird", "werden", "kann", "sie", "er", "es"} & set(rest))
 
 
-def _is_blocked(tokens: Sequence[Token], index: int) -> bool:
+def _is_blocked(tokens: Sequence[SentenceToken], index: int) -> bool:
     """Whether the part of the sentence before a verb makes it a condition, a plan, a wish or a denial."""
     blockers = word_set("blockers", "speech")
     start = max((at + 1 for at in range(index) if tokens[at].word in (";", "—", ":")), default=0)
@@ -326,7 +326,7 @@ def _is_blocked(tokens: Sequence[Token], index: int) -> bool:
     return after[:1] in (["werden"], ["sein"]) or after[:2] == ["worden", "sein"]
 
 
-def _clause_start(tokens: Sequence[Token], index: int, known: dict[str, tuple[str, str]]) -> int:
+def _clause_start(tokens: Sequence[SentenceToken], index: int, known: dict[str, tuple[str, str]]) -> int:
     """Where the clause of a verb begins: after the verb before it, or after a semicolon."""
     for at in range(index - 1, -1, -1):
         if tokens[at].word in known:
@@ -337,7 +337,7 @@ def _clause_start(tokens: Sequence[Token], index: int, known: dict[str, tuple[st
     return 0
 
 
-def _clause_end(tokens: Sequence[Token], index: int, known: dict[str, tuple[str, str]], sentence: str) -> int:
+def _clause_end(tokens: Sequence[SentenceToken], index: int, known: dict[str, tuple[str, str]], sentence: str) -> int:
     """Where it ends: before the conjunction that leads to the next verb."""
     finite = _IS | _WAS | _HAVE | {"will", "stays", "remains", "costs", "ist", "kostet", "bleibt", "es", "llega"}
     for at in range(index + 1, len(tokens)):

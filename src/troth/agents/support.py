@@ -76,7 +76,7 @@ def find_details(trial: Trajectory, seen: Sources, context: Sequence[str] = CONT
     common = common.union(*(_LOWER.findall(message.text) for message in trial.messages))
     for index, message in enumerate(trial.messages):
         if message.role == "assistant" and message.text:
-            answer = Answer(index, message.text, seen, sources)
+            answer = AnswerCheck(index, message.text, seen, sources)
             yield from answer.quantities()
             yield from answer.codes()
             if not is_german(message.text):
@@ -89,7 +89,7 @@ def is_german(text: str) -> bool:
     return len(words & word_set("german", "speech")) > len(words & word_set("other_languages", "speech"))
 
 
-class Answer:
+class AnswerCheck:
     """One answer, and what was seen before it."""
 
     def __init__(self, index: int, text: str, seen: Sources, sources: tuple[str, ...]) -> None:
