@@ -20,7 +20,9 @@ LANGUAGES = ("en", "de", "es")
 SIGNS = {"€": "euro", "$": "dollar", "£": "pound", "¥": "yen", "%": "percent", "eur": "euro", "usd": "dollar"}
 
 _DAY = re.compile(r"(?<=-)\d\d-\d\d$")
-_SPELT = re.compile(r"\b(?:" + "|".join((*SMALL, *TENS)) + r")\b", re.IGNORECASE)
+_SPELT = frozenset((*SMALL, *TENS))
+_LETTERS = re.compile(r"[^\W\d_]+")
+_DOTTED = re.compile(r"\d\.\d\d\s?(?:[ap]|Uhr)", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"[$€£]?\d[\d,.]*\d|[$€£]?\d")
 _COMMA = re.compile(
@@ -91,11 +93,22 @@ def _other_dates() -> re.Pattern[str]:
     )
 
 
+@cache
+def _trigger_words() -> frozenset[str]:
+    """Words without which a text has none of the dates of `_other_dates`, and no weekday."""
+    table = load_table("calendar")
+    names = [name for language in LANGUAGES for name in table[language]["weekdays"].split()]
+    names += (name for language in ("de", "es") for name in table[language]["months"].split())
+    return frozenset((*names, *(f"{name}s" for name in names), "uhr", "las", "la"))
+
+
 @text_cache
 def find_mentions(text: str) -> tuple[Mention, ...]:
     """Times, dates, weekdays and numbers of a text, in order; what is a time or a date is no number as well."""
-    if not _DIGIT.search(text) and not _SPELT.search(text):
-        return tuple(mention for match in _other_dates().finditer(text) for mention in _read_other(match))
+    words = set(_LETTERS.findall(text.lower()))
+    has_digits, has_other = _DIGIT.search(text) is not None, not words.isdisjoint(_trigger_words())
+    if not has_digits and not has_other and words.isdisjoint(_SPELT):
+        return ()
     mentions: list[Mention] = []
 
     def mask(match: re.Match[str]) -> str:
@@ -103,7 +116,7 @@ def find_mentions(text: str) -> tuple[Mention, ...]:
         mentions.extend(own)
         return " " * len(match[0]) if own else match[0]
 
-    plain = _other_dates().sub(mask, text)
+    plain = _other_dates().sub(mask, text) if has_other or _DOTTED.search(text) else text
     if not text.lstrip().startswith(("{", "[")):
         plain = _COMMA.sub(lambda match: match[0].translate(_SWAPPED), plain)
     read = (_read_fact(plain, fact) for fact in find_facts(plain))

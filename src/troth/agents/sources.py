@@ -57,6 +57,7 @@ class TextContent(NamedTuple):
 
     mentions: tuple[Mention, ...]
     words: frozenset[str]
+    numbers: tuple[tuple[str, bool], ...]  # among the words, with whether they are spelt out
     codes: frozenset[str]  # two or three capitals
     lengths: frozenset[int]
 
@@ -83,7 +84,7 @@ def read_content(text: str) -> TextContent:
     """The mentions and words of a text; numbers of JSON with the units that their keys name."""
     value = decode_json(text)
     if value is None:
-        return TextContent(find_mentions(text), word_forms(text), frozenset(_CAPITALS.findall(text)), frozenset())
+        return _make_content(find_mentions(text), text, ())
     return read_value(value, text)
 
 
@@ -92,7 +93,16 @@ def read_value(value: Any, text: str) -> TextContent:
     leaves = Leaves([], [], set())
     _walk(value, "", leaves)
     mentions = (*leaves.numbers, *find_mentions("\n".join(leaves.texts)))
-    return TextContent(mentions, word_forms(text), frozenset(_CAPITALS.findall(text)), frozenset(leaves.lengths))
+    return _make_content(mentions, text, leaves.lengths)
+
+
+def _make_content(mentions: tuple[Mention, ...], text: str, lengths: Iterable[int]) -> TextContent:
+    words = word_forms(text)
+    long = {word for word in words if word.isdecimal() and len(word) > 2}
+    numbers = [
+        (SPELT.get(word) or normalize_number(word), word in SPELT) for word in sorted(long | (words & SPELT.keys()))
+    ]
+    return TextContent(mentions, words, tuple(numbers), frozenset(_CAPITALS.findall(text)), frozenset(lengths))
 
 
 @text_cache
@@ -183,6 +193,7 @@ class Sources:
     def __init__(self, trial: Trajectory) -> None:
         self.trial = trial
         self._first: dict[str, dict[tuple[str, str], int]] = {kind: {} for kind in (*KINDS.values(), CALLS)}
+        self._words: dict[str, dict[str, int]] = {kind: {} for kind in self._first}
         self._amounts: dict[str, list[Amount]] = {kind: [] for kind in self._first}
         self._dates: dict[str, list[tuple[Mention, int]]] = {kind: [] for kind in self._first}
         self._lengths: list[tuple[int, int]] = []
@@ -205,18 +216,24 @@ class Sources:
             for key in _readings(mention.kind, mention.value):
                 first.setdefault(key, index)
             self._dates[kind].append((mention, index))
-        for word in content.words:
-            first.setdefault(("word", word), index)
-            if word in SPELT or (word.isdecimal() and len(word) > 2):
-                number = SPELT.get(word) or normalize_number(word)
-                if first.setdefault(("number", number), index) == index and word in SPELT:
-                    amounts.append(Amount(float(number), "", index))
+        words = self._words[kind]
+        words.update(dict.fromkeys(content.words - words.keys(), index))
+        for number, is_spelt in content.numbers:
+            if first.setdefault(("number", number), index) == index and is_spelt:
+                amounts.append(Amount(float(number), "", index))
         for code in content.codes:
             first.setdefault(("code", code), index)
         self._lengths += ((length, index) for length in content.lengths)
 
     def find(self, kind: str, value: str, before: int, sources: Iterable[str]) -> int | None:
         """The first message before `before` that holds a token, among some kinds of sources; None if none does."""
+        if kind == "word":
+            places = [
+                place
+                for source in sources
+                if (place := self._words[source].get(value)) is not None and place < before + (source == CALLS)
+            ]
+            return min(places, default=None)
         keys = _readings(kind, value)
         best: int | None = None
         for source in sources:
@@ -268,8 +285,8 @@ class Sources:
 
     def ending(self, digits: str, before: int, sources: Iterable[str]) -> int | None:
         """The first message before `before` with a word that ends in these digits: the last four of a card."""
-        held = (self._first[source].items() for source in sources)
-        ends = (index for items in held for (kind, word), index in items if kind == "word" and word.endswith(digits))
+        held = (self._words[source].items() for source in sources)
+        ends = (index for items in held for word, index in items if word.endswith(digits))
         return min((index for index in ends if index < before), default=None)
 
     def text(self, text: str, before: int, sources: Iterable[str]) -> int | None:

@@ -155,7 +155,7 @@ class AnswerCheck:
 
     def _known(self, mentions: Sequence[Mention], known: Sequence[bool]) -> Known:
         shown = [m for m, supported in zip(mentions, known, strict=True) if supported]
-        spelt = [Amount(float(SPELT[word]), "", -1) for word in word_forms(self.text) if word in SPELT]
+        spelt = [Amount(float(SPELT[word]), "", -1) for word in sorted(word_forms(self.text) & SPELT.keys())]
         spelt += (Amount(float(m.value), m.unit, -1) for m in find_mentions(self.text) if m.kind == "spelt")
         numbers = [Amount(float(m.value), m.unit, -1) for m in shown if m.kind == "number"]
         numbers += count_days([m for m in shown if m.kind == "date"])
