@@ -10,8 +10,9 @@ import pytest
 
 from troth.agents.claims import action_claims
 from troth.agents.forbidden import schema_violation
+from troth.agents.mentions import find_mentions
 from troth.agents.provenance import count_checked, find_unsourced
-from troth.agents.sources import Sources, find_mentions
+from troth.agents.sources import Sources
 from troth.agents.support import find_details
 from troth.agents.tools import Toolbox
 from troth.core.trajectories import Call, Message, Tool, Trajectory

@@ -53,7 +53,7 @@ _PERIODS = (
 
 
 @dataclass(frozen=True)
-class Known:
+class Basis:
     """What an answer may be calculated from."""
 
     text: str  # the sentence or answer around the number
@@ -65,12 +65,12 @@ class Known:
     words: Collection[str] = ()  # of the user and the answer: "tomorrow", "week"
 
 
-def follows(mention: Mention, decimals: int, known: Known) -> bool:
+def follows(mention: Mention, decimals: int, basis: Basis) -> bool:
     """Whether a number follows from what is known."""
     value, unit = float(mention.value), mention.unit
     if unit == "cent":
         value, unit, decimals = value / 100, "dollar", decimals + 2
-    seen = list(dict.fromkeys(amount._replace(message=0) for amount in known.seen[-MOST_SEEN:]))
+    seen = list(dict.fromkeys(amount._replace(message=0) for amount in basis.seen[-MOST_SEEN:]))
     if any(_is_near(amount.value, value, decimals) for amount in seen if not amount.value.is_integer()):
         return True
     if unit in MONEY and any(_is_cents(amount, value) for amount in seen):
@@ -79,19 +79,19 @@ def follows(mention: Mention, decimals: int, known: Known) -> bool:
         return True  # "100% sure"
     if unit == "percent" and any(0 < a.value < 1 and _is_near(100 * a.value, value, decimals) for a in seen):
         return True
-    if unit and any(_converts(amount, value, unit, decimals) for amount in (*known.shown, *seen)):
+    if unit and any(_converts(amount, value, unit, decimals) for amount in (*basis.shown, *seen)):
         return True
-    if unit in ("day", "week", "hour", "minute") and _spans(value, unit, known):
+    if unit in ("day", "week", "hour", "minute") and _spans(value, unit, basis):
         return True
-    if value < SMALL_NUMBER and value.is_integer() and unit not in MONEY and not _CUE.search(known.text):
+    if value < SMALL_NUMBER and value.is_integer() and unit not in MONEY and not _CUE.search(basis.text):
         if unit:
-            return any(_is_multiple(value, count, other) for count, other in _pairs(known))
-        return _is_scaled(value, known)
-    if _is_calculated(value, unit, decimals, known):
+            return any(_is_multiple(value, count, other) for count, other in _pairs(basis))
+        return _is_scaled(value, basis)
+    if _is_calculated(value, unit, decimals, basis):
         return True
     return any(
-        _is_calculated(value * factor, other, decimals, known)
-        for other, factor in _other_units(unit, known.seen).items()
+        _is_calculated(value * factor, other, decimals, basis)
+        for other, factor in _other_units(unit, basis.seen).items()
     )
 
 
@@ -108,7 +108,7 @@ def _other_units(unit: str, seen: Iterable[Amount]) -> dict[str, float]:
 
 def _is_near(calculated: float, value: float, decimals: int) -> bool:
     """Whether a value is the calculated one, rounded to the decimals that it is written with."""
-    return abs(calculated - value) <= 0.5 * 10**-decimals + 1e-9
+    return abs(calculated - value) <= 0.5 * 10.0**-decimals + 1e-9
 
 
 def _is_cents(amount: Amount, value: float) -> bool:
@@ -126,8 +126,8 @@ def _converts(amount: Amount, value: float, unit: str, decimals: int) -> bool:
     if not amount.unit or amount.unit == unit:
         return False
     for scale in (BYTES, BINARY):
-        known = amount.unit in scale and unit in scale
-        if known and _is_near(amount.value * scale[amount.unit] / scale[unit], value, decimals):
+        is_size = amount.unit in scale and unit in scale
+        if is_size and _is_near(amount.value * scale[amount.unit] / scale[unit], value, decimals):
             return True
     own, other = units().get(amount.unit), units().get(unit)
     if own is None or other is None or own.measures != other.measures:
@@ -139,27 +139,27 @@ def _converts(amount: Amount, value: float, unit: str, decimals: int) -> bool:
     return bool(smaller and converted >= 1 and int(converted) == value)
 
 
-def _spans(value: float, unit: str, known: Known) -> bool:
+def _spans(value: float, unit: str, basis: Basis) -> bool:
     """Whether a duration lies between two days, or two times, that are known."""
     if unit in ("day", "week"):
-        days = [day for mention in known.dates[-20:] for day in _days(mention, known.dates)]
+        days = [day for mention in basis.dates[-20:] for day in _days(mention, basis.dates)]
         spans = {abs((first - second).days) for first, second in combinations(set(days), 2)}
         factor = 7 if unit == "week" else 1
         return any(span in spans for span in (value * factor, value * factor - 1))
     minutes = value * (60 if unit == "hour" else 1)
-    clock = {reading for mention in known.times[-20:] for reading in _minutes(mention)}
+    clock = {reading for mention in basis.times[-20:] for reading in _minutes(mention)}
     return any(abs(first - second) == minutes for first, second in combinations(clock, 2))
 
 
-def _pairs(known: Known) -> Iterator[tuple[Amount, Amount]]:
+def _pairs(basis: Basis) -> Iterator[tuple[Amount, Amount]]:
     """Pairs of numbers that may be combined: one is in the answer, or both are in one short message."""
-    shown = list(dict.fromkeys(known.shown))[-MOST_SHOWN:]
-    seen = list(dict.fromkeys(known.seen))[-MOST_SEEN:]
+    shown = list(dict.fromkeys(basis.shown))[-MOST_SHOWN:]
+    seen = list(dict.fromkeys(basis.seen))[-MOST_SEEN:]
     for first in shown:
         for second in (*shown, *seen):
             if first != second:
                 yield first, second
-    beside = dict.fromkeys(amount._replace(message=0) for amount in known.beside)
+    beside = dict.fromkeys(amount._replace(message=0) for amount in basis.beside)
     yield from combinations(list(beside)[-MOST_BESIDE:], 2)
     for group in _short_messages(seen):
         yield from combinations(group, 2)
@@ -180,13 +180,13 @@ def _is_multiple(value: float, first: Amount, second: Amount) -> bool:
     )
 
 
-def _is_calculated(value: float, unit: str, decimals: int, known: Known) -> bool:
-    is_each = _EACH.search(known.text) is not None
-    for first, second in _pairs(known):
+def _is_calculated(value: float, unit: str, decimals: int, basis: Basis) -> bool:
+    is_each = _EACH.search(basis.text) is not None
+    for first, second in _pairs(basis):
         if _is_multiple(value, first, second) or _is_from_pair(value, unit, decimals, (first, second), is_each=is_each):
             return True
-    shown = list(dict.fromkeys(known.shown))[-MOST_SHOWN:]
-    groups = [shown, *_short_messages(list(dict.fromkeys(known.seen))[-MOST_SEEN:])]
+    shown = list(dict.fromkeys(basis.shown))[-MOST_SHOWN:]
+    groups = [shown, *_short_messages(list(dict.fromkeys(basis.seen))[-MOST_SEEN:])]
     for group in groups:
         amounts = [amount.value for amount in group if amount.unit != "percent" and _same_kind(amount.unit, unit)]
         if any(abs(sum(amounts[start:]) - value) < 1e-6 for start in range(len(amounts) - 1)):
@@ -194,29 +194,29 @@ def _is_calculated(value: float, unit: str, decimals: int, known: Known) -> bool
         for count in range(3, MOST_SUMMED + 1):
             if any(abs(sum(part) - value) < 1e-6 for part in combinations(amounts[:MOST_SHOWN], count)):
                 return True
-        means = (sum(part) / len(part) for part in _runs(amounts)) if _MEAN.search(known.text) else ()
+        means = (sum(part) / len(part) for part in _runs(amounts)) if _MEAN.search(basis.text) else ()
         if any(_is_near(mean, value, decimals) for mean in means):
             return True
-    factors = {factor for pattern, factors in _PERIODS if pattern.search(known.text) for factor in factors}
-    for amount in (*shown, *known.seen[-MOST_SEEN:]):
+    factors = {factor for pattern, factors in _PERIODS if pattern.search(basis.text) for factor in factors}
+    for amount in (*shown, *basis.seen[-MOST_SEEN:]):
         if amount.unit != "percent" and any(
             abs(amount.value * factor - value) < 1e-6 or _is_near(amount.value / factor, value, max(decimals, 2))
             for factor in factors
         ):
             return True
-    return _is_scaled(value, known)
+    return _is_scaled(value, basis)
 
 
 def _runs(amounts: Sequence[float]) -> Iterator[Sequence[float]]:
     return (amounts[start:end] for start in range(len(amounts)) for end in range(start + 2, len(amounts) + 1))
 
 
-def _is_scaled(value: float, known: Known) -> bool:
+def _is_scaled(value: float, basis: Basis) -> bool:
     """Whether a value is in proportion: 300 g for 6 people, where the result has 200 g for 4."""
-    shown = {amount.value for amount in known.shown if amount.value in COUNTS}
+    shown = {amount.value for amount in basis.shown if amount.value in COUNTS}
     return any(
         base.value in COUNTS and abs(amount.value * wanted / base.value - value) < 1e-6
-        for group in _short_messages(list(dict.fromkeys(known.seen))[-MOST_SEEN:])
+        for group in _short_messages(list(dict.fromkeys(basis.seen))[-MOST_SEEN:])
         for base in group
         for amount in group
         if amount is not base
@@ -276,16 +276,16 @@ def _minutes(mention: Mention) -> list[int]:
     return [60 * (hour + half) + minute for half in halves]
 
 
-def time_follows(mention: Mention, known: Known) -> bool:
+def time_follows(mention: Mention, basis: Basis) -> bool:
     """Whether a time is a known one plus or minus a known duration, or an hour that was named without minutes."""
     wanted = set(_minutes(mention))
     spans = {
         amount.value * (60 if amount.unit == "hour" else 1)
-        for amount in (*known.shown, *known.seen[-MOST_SEEN:])
+        for amount in (*basis.shown, *basis.seen[-MOST_SEEN:])
         if amount.unit in ("minute", "hour")
     }
-    spans |= {length for word, length in PARTS_OF_HOURS.items() if word in known.words}
-    starts = {minute for time in known.times for minute in _minutes(time)}
+    spans |= {length for word, length in PARTS_OF_HOURS.items() if word in basis.words}
+    starts = {minute for time in basis.times for minute in _minutes(time)}
     return any((start + sign * span) % 1440 in wanted for start in starts for span in spans for sign in (1, -1))
 
 
@@ -311,33 +311,33 @@ def count_days(dates: Sequence[Mention]) -> list[Amount]:
     return amounts
 
 
-def date_follows(mention: Mention, known: Known, weekdays: Collection[int] = ()) -> bool:
+def date_follows(mention: Mention, basis: Basis, weekdays: Collection[int] = ()) -> bool:
     """Whether a day lies as many days, weeks or months from a known day as was said.
 
     `weekdays`: those that were named; the next two of each after a known day count as named, too.
     """
     offsets = {
         sign * int(amount.value) * (7 if amount.unit == "week" else 1)
-        for amount in (*known.shown, *known.seen[-MOST_SEEN:])
+        for amount in (*basis.shown, *basis.seen[-MOST_SEEN:])
         if amount.unit in ("day", "week") and amount.value < 1000
         for sign in (1, -1)
     }
     relative = load_table("calendar")["relative"]
-    offsets |= {sign * relative[word] for word in known.words if word in relative for sign in (1, -1)}
-    if "day" in known.words and not word_set("neighbours", "speech").isdisjoint(known.words):
+    offsets |= {sign * relative[word] for word in basis.words if word in relative for sign in (1, -1)}
+    if "day" in basis.words and not word_set("neighbours", "speech").isdisjoint(basis.words):
         offsets |= {1, -1}
-    if any(re.fullmatch(r"(?:\w*week|woche|semana)\w*", word) for word in known.words):
+    if any(re.fullmatch(r"(?:\w*week|woche|semana)\w*", word) for word in basis.words):
         offsets |= set(range(1, 15)) if weekdays else {7, 14}
     months = {
         int(amount.value) * (12 if amount.unit == "year" else 1)
-        for amount in (*known.shown, *known.seen[-MOST_SEEN:])
+        for amount in (*basis.shown, *basis.seen[-MOST_SEEN:])
         if amount.unit in ("month", "year") and amount.value < 1000
     }
-    if not {f"{int(mention.value[3:])}{ending}" for ending in ("st", "nd", "rd", "th")}.isdisjoint(known.words):
+    if not {f"{int(mention.value[3:])}{ending}" for ending in ("st", "nd", "rd", "th")}.isdisjoint(basis.words):
         return True  # "the 23rd"
     wanted = {(int(mention.value[:2]), int(mention.value[3:]))}
-    for base in known.dates[-MOST_SEEN:]:
-        for day in _days(base, known.dates):
+    for base in basis.dates[-MOST_SEEN:]:
+        for day in _days(base, basis.dates):
             days = [_shift(day, offset) for offset in offsets]
             ahead = (_shift(day, offset) for offset in range(15))
             days += (later for later in ahead if later is not None and later.weekday() in weekdays)

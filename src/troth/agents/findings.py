@@ -71,11 +71,11 @@ def findings_behind(findings: Iterable[AgentFinding], metric: str, system: str) 
 def findings(system: AgentAnalysis) -> Iterator[AgentFinding]:
     """Everything that lowers a metric, trial by trial; then tasks whose trials differ."""
     for trial in system.trials:
-        place = TrialPlace(system.name, trial)
-        yield from place.claims()
-        yield from place.details()
-        yield from place.calls()
-        yield from place.gold()
+        own = TrialFindings(system.name, trial)
+        yield from own.claims()
+        yield from own.details()
+        yield from own.calls()
+        yield from own.gold()
     for task, trials in system.by_task.items():
         solved = [trial for trial in trials if trial.solved]
         failed = [trial for trial in trials if trial.solved == 0.0]
@@ -89,7 +89,7 @@ def findings(system: AgentAnalysis) -> Iterator[AgentFinding]:
             yield AgentFinding("other changes", system.name, task, reason=reason)
 
 
-class TrialPlace:
+class TrialFindings:
     """One trial of a system, and where things are in it."""
 
     def __init__(self, system: str, trial: TrialAnalysis) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from troth.agents.arithmetic import Known, date_follows, follows, time_follows
+from troth.agents.arithmetic import Basis, date_follows, follows, time_follows
 from troth.agents.expansions import expansions
 from troth.agents.mentions import Mention, find_codes, find_mentions
 from troth.agents.sources import CALLS, Amount, Sources, word_forms, write_number
@@ -111,9 +111,9 @@ def has_source(value: Any, seen: Sources, before: int, call: Call | None = None)
         mention = Mention("number", write_number(value), 0, 0)
         if seen.find("number", mention.value, before, SOURCES) is not None:
             return True
-        known = _known(seen, before, call)
-        parts = [mention, *(_add(mention, other.value) for other in known.shown)]  # a total that is paid in parts
-        return any(follows(part, len(part.value.partition(".")[2]), known) for part in parts)
+        basis = _make_basis(seen, before, call)
+        parts = [mention, *(_add(mention, other.value) for other in basis.shown)]  # a total that is paid in parts
+        return any(follows(part, len(part.value.partition(".")[2]), basis) for part in parts)
     if seen.text(value, before, SOURCES) is not None or _is_code_of_place(value, seen, before):
         return True
     mentions = find_mentions(value)
@@ -124,37 +124,39 @@ def has_source(value: Any, seen: Sources, before: int, call: Call | None = None)
     return all(seen.find("word", word, before, SOURCES) is not None for word in word_forms(value))
 
 
-def _known(seen: Sources, before: int, call: Call | None = None) -> Known:
+def _make_basis(seen: Sources, before: int, call: Call | None = None) -> Basis:
     words = (word_forms(message.text) for message in seen.trial.messages[:before] if message.role == "user")
-    moments = (seen.moments(kind, before, (*SOURCES, CALLS)) for kind in ("time", "date"))
-    beside, counts = (), ()
+    times, dates = (seen.moments(kind, before, (*SOURCES, CALLS)) for kind in ("time", "date"))
+    beside: list[Amount] = []
+    counts: list[Amount] = []
     if call is not None:
         values = [leaf.value for leaf in leaves(call.arguments, None)]
         beside = seen.beside([value for value in values if isinstance(value, str)], before)
         lists = [float(len(value)) for value in call.arguments.values() if isinstance(value, list)]
         numbers = [float(abs(value)) for value in values if not isinstance(value, str)]
-        known = [number for number in numbers if seen.find("number", write_number(number), before, SOURCES) is not None]
-        counts = [Amount(count, "", -1) for count in (*lists, *known)]
-    return Known(
-        "total", counts, seen.amounts(before, SOURCES), beside, *moments, frozenset[str]().union(*words)
-    )  # fmt: skip
+        sourced = [
+            number for number in numbers if seen.find("number", write_number(number), before, SOURCES) is not None
+        ]
+        counts = [Amount(count, "", -1) for count in (*lists, *sourced)]
+    amounts, said = seen.amounts(before, SOURCES), frozenset[str]().union(*words)
+    return Basis("total", counts, amounts, beside, times, dates, said)
 
 
 def _moment_has_source(mention: Mention, seen: Sources, before: int) -> bool:
     """Whether a day or a time was named, or follows; where no day is known, "tomorrow" may be any."""
     if seen.find(mention.kind, mention.value, before, SOURCES) is not None:
         return True
-    known = _known(seen, before)
+    basis = _make_basis(seen, before)
     if mention.kind == "time":
         hours = {str(int(mention.value[:2])), str(int(mention.value[:2]) % 12 + 12)}
         named = mention.value[3:5] == "00" and any(
             seen.find("number", hour, before, ("user",)) is not None for hour in hours
         )
-        return named or time_follows(mention, known)
-    if not known.dates:
-        return not word_set("relative_days", "speech").isdisjoint(known.words)
+        return named or time_follows(mention, basis)
+    if not basis.dates:
+        return not word_set("relative_days", "speech").isdisjoint(basis.words)
     weekdays = {int(one.value) for one in seen.moments("weekday", before, SOURCES)}
-    return date_follows(mention, known, weekdays)
+    return date_follows(mention, basis, weekdays)
 
 
 def _add(mention: Mention, value: float) -> Mention:

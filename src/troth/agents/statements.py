@@ -152,35 +152,36 @@ def _read_sentence(sentence: str, offset: int, text: str) -> Iterator[Statement]
     ]
     known = verbs()
     frame: VerbFrame | None = None
+    own_frame: VerbFrame | None
     last = 0
     for index, token in enumerate(tokens):
         if token.word in _base_verbs() and _ABLE.search(sentence[: token.start]):
-            found, family = VerbFrame(token.start, active=True, fresh=True), _base_verbs()[token.word]
+            own_frame, family = VerbFrame(token.start, active=True, fresh=True), _base_verbs()[token.word]
         elif token.word in known:
             family, language = known[token.word]
             if token.word == "set" and index and tokens[index - 1].word == "all":
                 continue  # "all set": see `_read_done`
-            found = _find_frame(tokens, index, language, sentence)
-            if found is None and frame is not None and _is_joined(tokens, last, index):
-                found = VerbFrame(token.start, active=frame.active, fresh=frame.fresh)
+            own_frame = _find_frame(tokens, index, language, sentence)
+            if own_frame is None and frame is not None and _is_joined(tokens, last, index):
+                own_frame = VerbFrame(token.start, active=frame.active, fresh=frame.fresh)
         else:
             continue
-        if found is None:
+        if own_frame is None:
             continue
-        if _is_blocked(tokens, index) or (families()[family].active and not found.active):
+        if _is_blocked(tokens, index) or (families()[family].active and not own_frame.active):
             frame = None
             continue
-        if found.fragment and _LABELLED.search(text[: offset + token.start][-40:]):
+        if own_frame.fragment and _LABELLED.search(text[: offset + token.start][-40:]):
             continue
-        frame, last = found, index
+        frame, last = own_frame, index
         clause = sentence[_clause_start(tokens, index, known) : _clause_end(tokens, index, known, sentence)]
         yield Statement(
-            offset + found.start,
+            offset + own_frame.start,
             offset + token.end,
             token.word,
             family,
-            found.active,
-            found.fresh,
+            own_frame.active,
+            own_frame.fresh,
             sentence,
             offset,
             clause,

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from troth.agents.arithmetic import (
     MONEY,
     SMALL_NUMBER,
-    Known,
+    Basis,
     count_days,
     date_follows,
     follows,
@@ -104,33 +104,33 @@ class AnswerCheck:
     def quantities(self) -> Iterator[Detail]:
         every = [mention for mention in find_mentions(self.text) if not self._is_in_code(mention.start, mention.end)]
         mentions = [mention for mention in every if mention.kind != "spelt"]
-        places = [self._find_mention(mention) for mention in mentions]
-        known = [source is not None or not self._is_checked(m) for m, source in zip(mentions, places, strict=True)]
+        origins = [self._find_mention(mention) for mention in mentions]
+        supports = [source is not None or not self._is_checked(m) for m, source in zip(mentions, origins, strict=True)]
         for _ in range(ROUNDS):
-            if all(known):
+            if all(supports):
                 break
-            basis = self._known(mentions, known)
-            lacking = [place for place, is_known in enumerate(known) if not is_known][:MOST_CALCULATED]
-            again = [place for place in lacking if self._follows(mentions[place], basis)]
-            if not again:
+            basis = self._make_basis(mentions, supports)
+            lacking = [position for position, supported in enumerate(supports) if not supported][:MOST_CALCULATED]
+            derived = [position for position in lacking if self._follows(mentions[position], basis)]
+            if not derived:
                 break
-            known = [is_known or place in again for place, is_known in enumerate(known)]
+            supports = [supported or position in derived for position, supported in enumerate(supports)]
         dates = self.seen.moments("date", self.index, self.sources)
-        for place, mention in enumerate(mentions):
-            supported = known[place]
+        for position, mention in enumerate(mentions):
+            supported = supports[position]
             if mention.kind == "weekday":
                 supported = self._weekday_agrees(
-                    mentions[max(0, place - 1) : place + 2], mention, dates, named=supported
+                    mentions[max(0, position - 1) : position + 2], mention, dates, named=supported
                 )
             if mention.kind == "number" and not self._is_checked(mention):
                 continue
             kind = "number" if mention.kind == "number" else "time"
-            text, source = self.text[mention.start : mention.end], places[place] if supported else None
+            text, source = self.text[mention.start : mention.end], origins[position] if supported else None
             yield Detail(self.index, mention.start, mention.end, text, kind, supported, source)
 
     def _is_in_code(self, start: int, end: int) -> bool:
-        place = bisect_left(self._codes, end, key=lambda code: code.start)
-        return place > 0 and self._codes[place - 1].end > start
+        index = bisect_left(self._codes, end, key=lambda code: code.start)
+        return index > 0 and self._codes[index - 1].end > start
 
     def _find_mention(self, mention: Mention) -> int | None:
         if _ENDING.search(self.text[max(0, mention.start - 20) : mention.start]):
@@ -153,8 +153,8 @@ class AnswerCheck:
             return False
         return after not in ("-", "/") and not _LABEL.search(before)
 
-    def _known(self, mentions: Sequence[Mention], known: Sequence[bool]) -> Known:
-        shown = [m for m, supported in zip(mentions, known, strict=True) if supported]
+    def _make_basis(self, mentions: Sequence[Mention], supports: Sequence[bool]) -> Basis:
+        shown = [m for m, supported in zip(mentions, supports, strict=True) if supported]
         spelt = [Amount(float(SPELT[word]), "", -1) for word in sorted(word_forms(self.text) & SPELT.keys())]
         spelt += (Amount(float(m.value), m.unit, -1) for m in find_mentions(self.text) if m.kind == "spelt")
         numbers = [Amount(float(m.value), m.unit, -1) for m in shown if m.kind == "number"]
@@ -162,26 +162,26 @@ class AnswerCheck:
         words = word_forms(self.text).union(
             *(word_forms(message.text) for message in self.seen.trial.messages[: self.index] if message.role == "user")
         )
-        return Known(
+        return Basis(
             self.text, numbers + spelt, self.seen.amounts(self.index, self.sources),
             self.seen.beside([code.text for code in self._codes], self.index),
             [*self.seen.moments("time", self.index, self.sources), *(m for m in shown if m.kind == "time")],
             [*self.seen.moments("date", self.index, self.sources), *(m for m in shown if m.kind == "date")], words,
         )  # fmt: skip
 
-    def _follows(self, mention: Mention, known: Known) -> bool:
+    def _follows(self, mention: Mention, basis: Basis) -> bool:
         if mention.kind == "time":
-            return time_follows(mention, known)
+            return time_follows(mention, basis)
         if mention.kind == "date":
             named = (*self.seen.moments("weekday", self.index, self.sources), *find_mentions(self.text))
-            return date_follows(mention, known, {int(m.value) for m in named if m.kind == "weekday"})
+            return date_follows(mention, basis, {int(m.value) for m in named if m.kind == "weekday"})
         if mention.kind == "weekday":
             return False
         is_count = not mention.unit and mention.value.isdecimal() and float(mention.value) < SMALL_NUMBER
         if is_count and float(mention.value) <= max(self.seen.longest(self.index), _count_items(self.text)):
             return True
         decimals = len(self.text[mention.start : mention.end].replace(",", ".").partition(".")[2])
-        return follows(mention, decimals if "." in mention.value or decimals < 3 else 0, known)
+        return follows(mention, decimals if "." in mention.value or decimals < 3 else 0, basis)
 
     def _weekday_agrees(
         self, beside: Sequence[Mention], weekday: Mention, dates: Sequence[Mention], *, named: bool
