@@ -20,12 +20,15 @@ from troth.text.lexicon import load_table, word_set
 from troth.text.sentences import locate_sentences
 
 ANY = "any"
-LONGEST = 2000  # characters of a sentence; longer ones are cut
+LONGEST = 800  # characters of a sentence; longer ones are cut
 _LETTERS = re.compile(r"[^\W\d_]+")
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[^\w\s]")
 _FIRST = frozenset(("i", "we"))
 _FIRST_HAVE = frozenset(("i've", "we've"))
 _HAVE, _WAS, _IS = frozenset(("has", "have")), frozenset(("was", "were")), frozenset(("is", "are", "am"))
+_MODALS = frozenset(
+    ("can", "cannot", "could", "will", "would", "must", "may", "should", "cost", "costs", "has", "have")
+)
 _SHORT_IS = frozenset(("it's", "you're", "that's", "they're", "everything's", "we're"))
 _GERMAN_HAVE, _GERMAN_WAS = frozenset(("habe", "haben")), frozenset(("wurde", "wurden"))
 _GERMAN_IS = frozenset(("ist", "sind"))
@@ -37,7 +40,7 @@ _AFTER_STATE = re.compile(
 )
 _AFTER_FRAGMENT = re.compile(r"\s*(?:[.,;!—–]|$|(?:for|to|until|on|at|from|with|successfully)\b)")
 _BEFORE_DONE = re.compile(
-    r"(?:^|[.!,;:—–-]|\b(?:is|are|it's|that's|you're|everything's|ist|sind|está|ya|now|all|already|been|bereits))\s*\**\s*$",
+    r"(?:^|[.!,;:—–-]|\b(?:is|are|it's|that's|you're|everything's|ist|sind|está|ya|now|all|already|been|bereits|i've|we've|have))\s*\**\s*$",
     re.IGNORECASE,
 )
 _ABLE = re.compile(
@@ -235,7 +238,7 @@ def _find_frame(tokens: Sequence[SentenceToken], index: int, language: str, sent
         ):
             subject = {token.word for token in tokens[:at]} & word_set("subjects", "speech")
             if word in _SHORT_IS or subject or skipped & {"now", "successfully"} or _has_name(tokens, at):
-                return VerbFrame(start, fresh=True)
+                return VerbFrame(start, fresh=bool(skipped & {"now", "successfully", "all"}))
         return None
     return _find_fragment(tokens, index, sentence)
 
@@ -263,6 +266,8 @@ def _find_fragment(tokens: Sequence[SentenceToken], index: int, sentence: str) -
         return None
     if len(before) > 6 or any(word in word_set("not_in_fragments", "speech") or word in verbs() for word in before):
         return None
+    if _has_finite_verb(tokens[index + 1 :]):
+        return None  # "flights booked with points cannot be changed"
     after = tokens[index].end
     if before and "successfully" in before and set(before) <= word_set("adverbs", "speech"):
         return VerbFrame(tokens[0].start, active=True, fresh=True)
@@ -271,6 +276,14 @@ def _find_fragment(tokens: Sequence[SentenceToken], index: int, sentence: str) -
     if not before and not re.match(r"\s*(?:[.!:,]|$)", sentence[after:]):
         return None
     return VerbFrame(tokens[0].start, fresh=True, fragment=True)
+
+
+def _has_finite_verb(tokens: Sequence[SentenceToken]) -> bool:
+    """Whether a verb follows before the next comma or colon."""
+    end = next(
+        (index for index, token in enumerate(tokens) if token.word in (",", ":", ";", "!", "–", "—")), len(tokens)
+    )
+    return any(token.word in _IS or token.word in _WAS or token.word in _MODALS for token in tokens[:end])
 
 
 def _find_german_frame(tokens: Sequence[SentenceToken], index: int) -> VerbFrame | None:
@@ -365,9 +378,14 @@ def _read_done(sentence: str, offset: int) -> list[Statement]:
     for match in _done_pattern().finditer(sentence):
         before = sentence[: match.start()]
         words = {token.lower() for token in re.findall(r"[\w'’]+", before)}
-        if words & word_set("blockers", "speech") or not _BEFORE_DONE.search(before):
+        is_short = len(words) <= 2 and match[1].lower() in (
+            "complete",
+            "completed",
+            "successful",
+        )  # "Transfer complete."
+        if words & word_set("blockers", "speech") or not (is_short or _BEFORE_DONE.search(before)):
             continue
-        if not re.match(r"\s*(?:[.!,:;*)—–]|$)", sentence[match.end() :]):
+        if match[1].lower() != "taken care of" and not re.match(r"\s*(?:[.!,:;*)—–]|$)", sentence[match.end() :]):
             continue
         return [Statement(
             offset + match.start(), offset + match.end(), match[1].lower(), ANY, False, True, sentence, offset, sentence
