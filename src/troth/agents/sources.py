@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from troth.agents.mentions import Mention, find_mentions
+from troth.agents.mentions import Mention, calendar, find_mentions
 from troth.core.decode import is_too_deep
 from troth.core.text_cache import text_cache
 from troth.core.trajectories import Trajectory
@@ -28,6 +28,7 @@ CALLS = "calls"  # what the assistant passed to tools
 LONGEST_COUNTED = 12  # numbers in a message from which others are calculated without being named again
 
 _WORD = re.compile(r"\w+", re.UNICODE)
+_DIGIT = re.compile(r"\d")
 _CAPITALS = re.compile(r"\b[A-Z]{2,3}\b")
 _DE = ("eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn")
 _ES = ("uno", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve", "diez")
@@ -65,9 +66,11 @@ class TextContent(NamedTuple):
 @text_cache
 def word_forms(text: str) -> frozenset[str]:
     """The words of a text, in lower case; of `gift_card_77` also its parts, of `Málaga` also `malaga`."""
-    found = frozenset(_WORD.findall(text.lower()))
-    found = found.union(*(word.split("_") for word in found if "_" in word))
-    return found if text.isascii() else found.union(map(fold, found))
+    lower = text.lower()
+    words = frozenset(_WORD.findall(lower))
+    if "_" in lower:
+        words = words.union(*(word.split("_") for word in words if "_" in word))
+    return words if text.isascii() else words.union(map(fold, words))
 
 
 def fold(word: str) -> str:
@@ -127,12 +130,14 @@ class Leaves(NamedTuple):
 
 def _walk(value: Any, unit: str, leaves: Leaves) -> None:
     if isinstance(value, str):
-        leaves.texts.append(value)
+        if " " in value or _DIGIT.search(value) or value.lower() in calendar().weekdays:
+            leaves.texts.append(value)
     elif isinstance(value, dict):
         if all(isinstance(inner, dict) for inner in value.values()):
             leaves.lengths.add(len(value))
         for key, inner in value.items():
-            leaves.texts.append(str(key))
+            if _DIGIT.search(str(key)):
+                leaves.texts.append(str(key))
             _walk(inner, unit_of_key(str(key)), leaves)
     elif isinstance(value, list):
         leaves.lengths.add(len(value))
