@@ -187,6 +187,7 @@ def test_a_large_observed_loss_takes_few_dialogues() -> None:
     base, new = np.ones(12), np.r_[np.zeros(4), np.ones(8)]
     base[-1] = 0.0
     found = gate(base, np.ones(12), new, np.ones(12), margin=0.02)
-    assert (found.verdict, found.difference) == ("undecided", pytest.approx(-0.25))
+    assert found.verdict == "undecided"
+    assert found.difference == pytest.approx(-0.25)
     assert found.needed is not None
     assert 12 < found.needed < 50
