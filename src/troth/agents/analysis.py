@@ -37,7 +37,7 @@ class CallFacts(NamedTuple):
     failed: bool
     forbidden: str | None  # why the tools' definitions forbid it
     repeats: bool  # an earlier call again, with nothing changed in between
-    checked: int  # values of a writing call that must come from somewhere,
+    checked: int  # values that must come from somewhere,
     unsourced: tuple[Unsourced, ...]  # and those of them that nobody said and no result held
     unchecked: str | None = None  # why the tools' definitions could not be applied, or not as a whole
 
@@ -197,9 +197,9 @@ def _analyse_calls(trial: Trajectory, toolbox: Toolbox, seen: Sources) -> Iterat
         if not lost:
             earlier.add(key)
         tool = toolbox.tools.get(numbered.call.tool)
-        lacking = tuple(find_unsourced(numbered, seen, tool)) if writes else ()
+        lacking = tuple(find_unsourced(numbered, seen, tool, writes=writes))
         why, unchecked = forbidden.check_call(numbered.call, toolbox)
-        checked = count_checked(numbered, tool) if writes else 0
+        checked = count_checked(numbered, tool, writes=writes)
         yield CallFacts(numbered, writes, lost, why, repeats, checked, lacking, unchecked)
 
 

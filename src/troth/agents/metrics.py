@@ -28,6 +28,17 @@ from troth.tracking.metrics import metric as tracking_metric
 
 UNREAD = "unread_blocks"  # given only where there are any
 STATES = ("jga", "aga", "slot_precision", "slot_recall", "slot_f1", "fga@0.5", "turn_match")
+# Scored if no metric is named, after pass^k.
+DEFAULT = (
+    "calls_right", "call_f1", "arguments_right", "failed_calls", "forbidden_calls", "provenance",
+    "claims_without_calls", "grounded_answers", "wavering_tasks",
+)  # fmt: skip
+# Names that stand for several metrics; "all" for every one.
+SETS = {
+    "states": STATES,
+    "details": ("unsupported_numbers", "unsupported_times", "unsupported_names"),
+    "costs": ("calls_per_solved", "turns_per_solved", "tokens_per_solved", "seconds_per_solved", "cost_per_solved"),
+}
 Fraction = tuple[float, float] | None
 
 
@@ -87,9 +98,8 @@ def _share_of_calls(test: Callable[[CallFacts], bool]) -> Callable[[AgentAnalysi
 
 def _provenance(analysis: AgentAnalysis) -> Parts:
     def fraction(trial: TrialAnalysis) -> Fraction:
-        writing = [call for call in trial.calls if call.writes]
-        checked = sum(call.checked for call in writing)
-        return checked - sum(len(call.unsourced) for call in writing), checked
+        checked = sum(call.checked for call in trial.calls)
+        return checked - sum(len(call.unsourced) for call in trial.calls), checked
 
     return analysis.of_trials(fraction)
 
@@ -240,11 +250,16 @@ def metric(name: str) -> Metric:
 
 
 def select_metrics(names: str | Iterable[str] | None, trials: int) -> list[Metric]:
-    """The metrics of these names; without names all of them, with pass^1 up to the number of trials per task."""
-    if names is not None:
-        if not (wanted := [metric(name) for name in parse_names(names)]):
-            raise UserError("no metric is named", hint="for example call_f1 or pass^1")
-        return wanted
-    every = (METRICS.load(name) for name in METRICS.by_name())
-    metrics = [metric for metric in every if metric.of != "pass^k" and metric.name != UNREAD]
-    return [*map(pass_hat, range(1, max(trials, 1) + 1)), *metrics]
+    """The metrics of these names, which may be those of `SETS` or "default"; without names the default ones.
+
+    Both "all" and "default" have pass^1 up to the number of trials per task, and the metrics of plug-ins.
+    """
+    every = [name for name in METRICS.by_name() if METRICS.load(name).of != "pass^k" and name != UNREAD]
+    hats = [f"pass^{k}" for k in range(1, max(trials, 1) + 1)]
+    default = [*hats, *DEFAULT, *(name for name in every if name not in METRICS.own)]
+    sets = {"all": (*hats, *every), "default": default, **SETS}
+    named = ["default"] if names is None else parse_names(names)
+    wanted = dict.fromkeys(member for name in named for member in sets.get(name, (name,)))
+    if not wanted:
+        raise UserError("no metric is named", hint="for example call_f1 or pass^1")
+    return [metric(name) for name in wanted]

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from troth.agents import explorer
-from troth.agents.analysis import AgentAnalysis, AnalysisRules, TrialAnalysis, analyse
+from troth.agents.analysis import AgentAnalysis, AnalysisRules, analyse
 from troth.agents.corpus import AgentCorpus, ReadTrials, gold_files, join_files, load
+from troth.agents.findings import AgentFinding, findings
 from troth.agents.metrics import BY_TOOL, METRICS, UNREAD, select_metrics
 from troth.agents.rules import MatchingRule, find_rule
 from troth.agents.states import PROFILE
@@ -22,13 +23,14 @@ from troth.core.groups import Group, parse_groups
 from troth.core.metric import Metric
 from troth.core.names import Path, is_path, name_paths, parse_names, path_of
 from troth.core.options import check_choice, keywords, option, resamples_option, resolve, run_folder, seed_option
-from troth.core.result import Finding, Note, Result
+from troth.core.result import Note, Result
 from troth.core.tasks import Task
 from troth.core.trajectories import Trajectory
 from troth.readers import trajectories
 from troth.stats.estimates import NOTHING, Cell, Resampling, SystemCells, build_result
 from troth.storage.runs import check_out
 
+__all__ = ["AgentFinding", "AgentSettings", "agent", "score_corpus"]
 TASK = Task("agent score", "assistants", "tasks", "troth.report.page.agents")
 Transcripts = Path | Sequence[Trajectory] | Mapping[str, Sequence[Trajectory]]
 MOST_KINDS = 50  # types of unread blocks that have a score of their own
@@ -56,7 +58,10 @@ class AgentSettings:
         choices=("reward", "match"),
     )  # fmt: skip
     metrics: str | Iterable[str] | None = option(
-        None, "Metrics, comma-separated. Default: all.", "NAMES", complete=("troth.agents.metrics:METRICS",)
+        None,
+        "Metrics, comma-separated, or sets of them: states, details, costs, all. Default: ten common ones.",
+        "NAMES",
+        complete=("troth.agents.metrics:METRICS",),
     )
     by: str | Iterable[str] = option(
         (), "Add scores by tool: the calls and arguments of each.", "NAMES", complete=("tool",)
@@ -233,58 +238,6 @@ def _notes(system: AgentAnalysis, rules: AnalysisRules) -> Iterator[Note]:
         share = f"{len(other)} of {len(system.trials)} trials"
         named = ", ".join(other[:3]) + (", …" if len(other) > 3 else "")
         yield Note(f"reward and the rule '{rules.rule.name}' differ on {share} ({named})", system.name)
-
-
-class AgentFinding(Finding, frozen=True, tag="agent"):
-    """Something in one trial that a reader should see."""
-
-    kind: str  # "claim", "value" or "wavers"
-    system: str
-    task: str
-    trial: int | None = None
-    turn: int | None = None
-    message: int | None = None
-    text: str = ""  # the claim
-    tool: str = ""
-    argument: str = ""
-    value: str = ""  # that has no source
-    solved: tuple[int, ...] = ()  # trials of a wavering task,
-    failed: tuple[int, ...] = ()
-    parts_at: int | None = None  # and the user turn at which the first two that differ in outcome part
-
-
-def findings(system: AgentAnalysis) -> Iterator[AgentFinding]:
-    """Claims without calls, values without a source, and tasks that waver between trials."""
-    for trial in system.trials:
-        turns = _turns(trial)
-        trial_key = (system.name, trial.trial.unit, trial.trial.trial)
-        for claim in trial.claims:
-            if not claim.supported:
-                yield AgentFinding("claim", *trial_key, turns[claim.message], claim.message, claim.text)
-        for call in trial.calls:
-            for lacking in call.unsourced:
-                at = (call.numbered.turn, call.numbered.message)
-                yield AgentFinding(
-                    "value", *trial_key, *at, "", call.numbered.call.tool, lacking.argument, lacking.value
-                )
-    for task, trials in system.by_task.items():
-        solved = [trial for trial in trials if trial.solved]
-        failed = [trial for trial in trials if trial.solved == 0.0]
-        if solved and failed:
-            parting = next((p for p in explorer.partings(failed[0], [solved[0]])), None)
-            names = [tuple(trial.trial.trial for trial in side) for side in (solved, failed)]
-            turn = None if parting is None else parting.turn
-            yield AgentFinding("wavers", system.name, task, solved=names[0], failed=names[1], parts_at=turn)
-
-
-def _turns(trial: TrialAnalysis) -> list[int]:
-    """The user turn of each message."""
-    turns: list[int] = []
-    turn = -1
-    for message in trial.trial.messages:
-        turn += message.role == "user"
-        turns.append(max(turn, 0))
-    return turns
 
 
 def _arguments(transcripts: Sequence[str], settings: AgentSettings, rules: AnalysisRules) -> dict[str, Any]:
