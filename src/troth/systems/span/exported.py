@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -34,8 +35,7 @@ class ExportedSpan(Tracking, TrackerModel):
         shared = folder.parent
         require("onnxruntime", "tokenizers", extra="nli")
         super().__init__(Tokens.read(shared / TOKENIZER, 0))
-        with reading(shared / WORDS, DAMAGED, hint=FETCH, also=(ValueError, EOFError)):
-            self._words = unpack_words(np.load(shared / WORDS), np.load(shared / SCALES))
+        self._words = read_words(shared)
         files = (folder / UPPER, folder / MODEL, shared / LOWER, shared / SENTENCE)
         self._upper, self._model, self._lower, self._sentence = map(_session, files)
 
@@ -66,6 +66,14 @@ def pack_words(words: Floats) -> tuple[Any, Any]:
     whole = np.clip(np.round(blocks / scales[..., None].astype(np.float32)), -7, 7).astype(np.int8) + 8
     flat = whole.reshape(len(words), -1).astype(np.uint8)
     return flat[:, ::2] | (flat[:, 1::2] << 4), scales
+
+
+def read_words(shared: Path) -> Floats:
+    """The word vectors of a folder."""
+    # What a damaged header says of an array decides how it fails: too large, of another type, with fewer dimensions.
+    errors = (ValueError, EOFError, TypeError, IndexError, AttributeError, KeyError, MemoryError, BadZipFile)
+    with reading(shared / WORDS, DAMAGED, hint=FETCH, also=errors):
+        return unpack_words(np.load(shared / WORDS), np.load(shared / SCALES))
 
 
 def unpack_words(table: Any, scales: Any) -> Floats:
