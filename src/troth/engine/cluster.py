@@ -27,6 +27,7 @@ Out = TypeVar("Out")
 
 RESTARTS = 3  # of an actor; its item is retried until then, also while Ray has not noticed a lost node
 TIMEOUT = 10.0  # seconds to wait for a cluster to answer
+LOOPBACK = "127.0.0.1"
 
 
 @contextmanager
@@ -44,6 +45,7 @@ def _connect(workers: int, address: str | None, *, ends: bool) -> Iterator[Any]:
     with redirect_stdout(sys.stderr), ExitStack() as stack:  # Ray prints messages about its workers to standard output
         if target is None:
             options |= {"num_cpus": workers or os.cpu_count(), "include_dashboard": False, "_temp_dir": _folder(stack)}
+            options["_node_ip_address"] = LOOPBACK  # otherwise Ray listens on all interfaces, and runs what it is sent
         try:
             _init(ray, target, options)
             stack.callback(ray.shutdown)
