@@ -63,7 +63,7 @@ def test_a_training_is_resumed_with_the_same_inputs_only(
     shutil.copytree(data, dev)
 
     def train(**options: Any) -> Any:
-        given = {"recipe": "trippy", "model": base, "dev": dev, "dev_limit": 1, "fit": FIT}
+        given = {"recipe": "trippy", "model": base, "dev": dev, "dev_limit": None, "fit": FIT}
         return train_tracker(options.pop("data", data), tmp_path / "run", **{**given, **options})
 
     killed(train)
@@ -74,7 +74,7 @@ def test_a_training_is_resumed_with_the_same_inputs_only(
         text = file.read_bytes()
         change(file)
         with pytest.raises(UserError, match=f"holds a training run with another {name}"):
-            train(dev_limit=1)
+            train()
         file.write_bytes(text)
     (data / "dialogues_0.json").rename(data / "dialogues_9.json")
     with pytest.raises(UserError, match="with another training data"):  # another order of the examples

@@ -41,7 +41,7 @@ def compose(value: T) -> T:
     if isinstance(value, dict):
         return {key: compose(item) for key, item in value.items()}  # type: ignore[return-value]
     if isinstance(value, list | tuple):
-        return type(value)(map(compose, value))  # type: ignore[return-value]
+        return type(value)(map(compose, value))
     return value
 
 

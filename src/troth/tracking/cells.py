@@ -85,9 +85,9 @@ def cells(system: TrackedSystem, metrics: Sequence[Metric], grouping: Grouping) 
             for metric, rules, parts in whole:
                 yield Cell(metric, parts.take(parts.units.turn == position), rules, Group("turn", str(position)))
     if "slot" in by and system.slot_table is not None:
-        rules = {metric.name: recipe(metric, system.frames) for metric in metrics}
+        recipes = {metric.name: recipe(metric, system.frames) for metric in metrics}
         for metric, group, parts in _slots(system, system.slot_table, metrics):
-            yield Cell(metric, parts, rules[metric.name], group)
+            yield Cell(metric, parts, recipes[metric.name], group)
 
 
 def recipe(metric: Metric, frames: Frames) -> tuple[Any, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -70,10 +69,12 @@ def pack_words(words: Floats) -> tuple[Any, Any]:
 
 def read_words(shared: Path) -> Floats:
     """The word vectors of a folder."""
-    # What a damaged header says of an array decides how it fails: too large, of another type, with fewer dimensions.
-    errors = (ValueError, EOFError, TypeError, IndexError, AttributeError, KeyError, MemoryError, BadZipFile)
-    with reading(shared / WORDS, DAMAGED, hint=FETCH, also=errors):
-        return unpack_words(np.load(shared / WORDS), np.load(shared / SCALES))
+    with (
+        reading(shared / WORDS, DAMAGED, hint=FETCH, also=(Exception,)),  # a damaged header can make anything fail
+        (shared / WORDS).open("rb") as words,
+        (shared / SCALES).open("rb") as scales,
+    ):
+        return unpack_words(np.load(words), np.load(scales))
 
 
 def unpack_words(table: Any, scales: Any) -> Floats:
