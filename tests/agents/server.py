@@ -48,6 +48,7 @@ class PolicyServer:
         self.seen: Counter[str] = Counter()
         self.troubled: set[str] = set()
         self.trouble: Trouble = lambda _body, _times: None
+        self.override: Callable[[dict[str, Any]], tuple[int, bytes] | None] = lambda _body: None  # another answer
         self.lock = threading.Lock()
         self.closing = threading.Event()
 
@@ -69,6 +70,8 @@ class PolicyServer:
             return 200, b'{"choices": [{"mess'
         if wrong == "empty":
             return 200, b'{"choices": []}'
+        if (other := self.override(body)) is not None:
+            return other
         message = policy(body["messages"], body.get("tools", []))
         usage = {"prompt_tokens": 10, "completion_tokens": 5}
         return 200, json.dumps({"choices": [{"message": message}], "usage": usage}).encode()

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,56 +15,21 @@ import pytest
 
 import troth
 from tests.agents import server as servers
-from tests.agents.server import PolicyServer
+from tests.agents.conftest import Files
 from troth.agents.live import users as run_users
-from troth.agents.live.endpoint import Reply, UnansweredError
-from troth.agents.live.journal import Budget, Journal
+from troth.agents.live.budget import Budget, UnansweredError
+from troth.agents.live.endpoint import Reply
+from troth.agents.live.journal import Journal
 from troth.agents.live.replay import NO_OBJECT, NOT_RECORDED, call_key, make_recordings
 from troth.agents.live.run import run_agent
 from troth.agents.live.summary import RewordingEffect
 from troth.core.errors import UserError
 from troth.core.trajectories import Call, Trajectory, Usage
-from troth.models import client
 from troth.perturb import schemas
 from troth.perturb.schemas import calls
 from troth.readers import trajectories
 
 HANG = 1.5  # seconds after which a server that hangs is given up; a busy machine is slow
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PolicyServer]:
-    monkeypatch.setattr(client, "PAUSE", 0.0)
-    monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with servers.running() as state:
-        yield state
-
-
-class Files:
-    """Tasks and tools on disk, and a run of the policy on them."""
-
-    def __init__(self, folder: Path, server: PolicyServer, count: int = 3) -> None:
-        self.folder, self.server = folder, server
-        (folder / "tasks.json").write_text(json.dumps(servers.tasks(count)))
-        (folder / "tools.json").write_text(json.dumps(servers.TOOLS))
-
-    def run(self, **options: Any) -> troth.Result:
-        given = {"tools": self.folder / "tools.json", "out": self.folder / "run", "timeout": 5.0}
-        return run_agent(f"endpoint:{self.server.url}#m", self.folder / "tasks.json", **{**given, **options})
-
-    def trial(self, name: str, number: int = 0) -> list[Trajectory]:
-        return list(trajectories.read(str(self.folder / "run" / name / f"trial-{number}.jsonl")))
-
-    @property
-    def missing(self) -> list[dict[str, Any]]:
-        listed: list[dict[str, Any]] = json.loads((self.folder / "run/missing.json").read_bytes())
-        return listed
-
-
-@pytest.fixture
-def files(tmp_path: Path, server: PolicyServer) -> Files:
-    return Files(tmp_path, server)
 
 
 def test_recorded_results_answer_the_calls(files: Files) -> None:
@@ -390,14 +354,15 @@ def test_budgets(text: str | None, calls: int) -> None:
     done = 0
     for _ in range(9):
         try:
-            budget.spend(lambda: Reply({"content": "x"}, Usage(10, 6)))
+            budget.charge(sent=100)
+            budget.settle(100, 20, Usage(10, 6))
             done += 1
         except UnansweredError:
             break
     assert done == calls
     budget.stop()
     with pytest.raises(UnansweredError):
-        budget.spend(lambda: Reply({"content": "x"}))
+        budget.charge(1)
 
 
 def test_findings_are_json(files: Files) -> None:

@@ -10,8 +10,10 @@ import pytest
 
 from tests.limits import processor_limit
 from troth.agents.forbidden import NO_TARGET, PATTERN, TOO_LONG, check_call
-from troth.agents.live.endpoint import CallableAssistant, UnansweredError
+from troth.agents.live.budget import Budget, UnansweredError
+from troth.agents.live.endpoint import CallableAssistant
 from troth.agents.live.replay import call_key
+from troth.agents.live.run import run_agent
 from troth.agents.score import agent
 from troth.agents.tools import Toolbox
 from troth.core.decode import TOO_DEEP
@@ -106,4 +108,32 @@ def test_deep_schemas_and_arguments(tmp_path: Path, depth: int) -> None:
 def test_an_answer_that_cannot_be_stored_is_a_broken_answer() -> None:
     assistant = CallableAssistant(lambda *_: "half \ud800", "half", retries=0)
     with pytest.raises(UnansweredError, match="broken answer"):
-        assistant.ask([], [], seed=0)
+        assistant.ask([], [], seed=0, budget=Budget())
+
+
+@pytest.mark.parametrize("where", ["expected", "tools"])
+def test_gold_and_tools_that_are_nested_too_deeply_cost_one_task(tmp_path: Path, where: str) -> None:
+    """The other tasks of the file are scored, and the one is counted."""
+    deep = nest(400)
+    rows = []
+    for name in ("deep", "good"):
+        value = deep if name == "deep" else {"a": 1}
+        row: dict[str, Any] = {"id": name, "messages": [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": {"x": {"a": 1}}}}]},
+        ]}  # fmt: skip
+        row["expected"] = [{"name": "f", "arguments": {"x": value if where == "expected" else {"a": 1}}}]
+        if where == "tools":
+            row["tools"] = [{"name": "f", "parameters": {"type": "object", "properties": {"x": {"default": value}}}}]
+        rows.append(row)
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    result = agent(tmp_path / "t.jsonl", rule="exact", resamples=10)
+    notes = " ".join(str(note) for note in result.notes)
+    assert result["calls_right"].value == 1.0
+    if where == "expected":
+        assert result["calls_right"].n == 1
+        assert f"tasks whose gold calls are {TOO_DEEP}, and are not scored: 1" in notes
+    live = run_agent(lambda *_: "no", tmp_path / "t.jsonl", out=tmp_path / "run")
+    assert live["finished"].n == 2
+    if where == "tools":
+        assert f"tools that were sent without their parameters, which are {TOO_DEEP}: 1" in str(live.notes)

@@ -262,3 +262,44 @@ def test_nobody_at_the_address_is_one_line(monkeypatch: pytest.MonkeyPatch) -> N
     for address in ("127.0.0.1:1", "ray://127.0.0.1:1"):
         with pytest.raises(UserError, match="Ray cannot be reached"), engine_cluster._connect(2, address, ends=True):
             pass
+
+
+LISTENERS = """
+import os, re, sys
+from pathlib import Path
+import troth.engine.cluster as cluster
+
+def children(pid):
+    own = [int(id) for task in Path(f"/proc/{pid}/task").glob("*/children") for id in task.read_text().split()]
+    return [pid, *(other for child in own for other in children(child))]
+
+def sockets(pid):
+    for link in Path(f"/proc/{pid}/fd").glob("*"):
+        try:
+            yield from re.findall(r"socket:.(\\d+)", os.readlink(link))
+        except OSError:
+            pass
+
+with cluster._connect(1, None, ends=False) as ray:
+    ray.get(ray.remote(os.getpid).remote())
+    inodes = {inode for pid in children(os.getpid()) for inode in sockets(pid)}
+    for kind in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in inodes:
+                print("listens", kind, fields[1])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs /proc")
+def test_ray_listens_on_this_machine_alone() -> None:
+    """Whoever reaches Ray's ports can run code."""
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    done = subprocess.run(
+        [sys.executable, "-c", LISTENERS], capture_output=True, text=True, timeout=300, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in (done.stdout + done.stderr).splitlines() if line.startswith("listens")]
+    assert lines, "Ray listens somewhere"
+    loopback = {"tcp": "0100007F:", "tcp6": "0000000000000000FFFF00000100007F:"}
+    assert [line for line in lines if not line[2].startswith((loopback[line[1]], "0" * 31 + "1:"))] == []

@@ -185,3 +185,17 @@ def test_parquet(flat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     file.write_bytes(b"{}")
     with pytest.raises(UserError, match="not a Parquet file"):
         list(readers.read(str(file)))
+
+
+@pytest.mark.parametrize("name", ["bomb.jsonl", "bomb.json"])
+def test_a_bomb_in_an_archive_that_an_address_opens(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its storage unpacks it, so that its own size is that of the unpacked file."""
+    pytest.importorskip("fsspec", reason="needs the extra 'remote'")
+    pytest.importorskip("upath", reason="needs the extra 'remote'")
+    monkeypatch.setattr(unpack, "HARMLESS", 1_000_000)
+    archive = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr(name, b" " * 20_000_000)
+    for path in (str(archive), f"zip://{name}::file://{archive}"):
+        with pytest.raises(UserError, match="holds more than"):
+            list(source.documents(path, parts=True))

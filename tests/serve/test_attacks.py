@@ -195,3 +195,27 @@ def test_caches_are_bounded_by_the_length_of_their_texts(monkeypatch: pytest.Mon
 
 def test_nobody_waits_for_an_empty_batch() -> None:
     assert not MicroBatcher(1).is_awaited()
+
+
+# -- requests that two programs read differently -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/ground", "/agent"])
+def test_a_key_that_comes_twice_is_refused(path: str) -> None:
+    body = (
+        b'{"document": "It is open.", "document": "It is shut.", "response": "It is open.", "messages": [], "a": [{}]}'
+    )
+    with TestClient(service(SETTINGS)) as client:
+        answer = client.post(path, content=body, headers={"Content-Type": "application/json"})
+        assert (answer.status_code, answer.json()) == (
+            422,
+            {"detail": "the request does not fit: an object has a key twice"},
+        )
+        assert client.post("/ground", json=REQUESTS["/ground"]).status_code == 200
+
+
+def test_two_lengths_are_refused() -> None:
+    """A proxy that believes the other one would see another request."""
+    headers = {"Content-Type": "application/json", "Content-Length": "2", "Transfer-Encoding": "chunked"}
+    with TestClient(service(SETTINGS)) as client:
+        assert client.post("/ground", content=b"{}", headers=headers).status_code == 400

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
@@ -14,6 +15,7 @@ import pytest
 
 from troth.core.errors import UserError
 from troth.storage import files, runs
+from troth.storage.claims import Claim
 
 
 def names(folder: Path) -> list[str]:
@@ -110,6 +112,7 @@ def test_a_name_as_long_as_may_be(tmp_path: Path) -> None:
 KILLED = """
 import os, sys, signal
 from troth.storage import files, runs
+from troth.storage.claims import Claim
 kind, out = sys.argv[1:]
 with getattr(files, kind)(out) as part:
     if kind == "new_folder":
@@ -238,12 +241,57 @@ def test_a_folder_is_claimed_once(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / f".troth-{'0' * 16}.part").touch()
-    assert files.claim_folder(folder, "plan.json", b"mine", "a run") == b"mine"
-    assert files.claim_folder(folder, "plan.json", b"other", "a run") == b"mine"
+    mine = Claim("plan.json", "a run", {"data": "a1", "seed": 0}, {"path": "old"})
+    mine.make(folder)
+    Claim("plan.json", "a run", mine.identity, {"path": "new"}).make(folder)
+    assert json.loads((folder / "plan.json").read_bytes()) == {"path": "new", "data": "a1", "seed": 0}
+    with pytest.raises(
+        UserError, match=r"holds a run with another data and seed \(name another folder to start anew\)"
+    ):
+        Claim("plan.json", "a run", {"data": "b2", "seed": 1}).make(folder)
     assert os.listdir(folder) == ["plan.json"]
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "notes.txt").touch()
     (tmp_path / "file").touch()
     for name in ("thesis", "file"):
         with pytest.raises(UserError, match="exists and is not a run"):
-            files.claim_folder(tmp_path / name, "plan.json", b"mine", "a run")
+            mine.make(tmp_path / name)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc which file is open")
+def test_everything_is_on_the_disk_before_it_is_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that loses its power must not find a name without its content."""
+    events: list[str] = []
+    fsync = os.fsync
+
+    def synced(descriptor: int) -> None:
+        events.append(f"sync {os.path.basename(os.readlink(f'/proc/self/fd/{descriptor}'))}")
+        fsync(descriptor)
+
+    def moving(name: str) -> Any:
+        move = getattr(os, name)
+
+        def moved(*paths: Any, **options: Any) -> Any:
+            events.append(f"move {os.path.basename(paths[1])}")
+            return move(*paths, **options)
+
+        return moved
+
+    monkeypatch.setattr(os, "fsync", synced)
+    for name in ("link", "replace", "rename"):
+        monkeypatch.setattr(os, name, moving(name))
+    with files.new_file(str(tmp_path / "new")) as file:
+        file.write(b"1")
+    assert [event.split()[0] for event in events] == ["sync", "move", "sync"]
+    assert events[1:] == ["move new", f"sync {tmp_path.name}"]
+    events.clear()
+    with files.replaced_file(str(tmp_path / "new"), lambda _: None) as file:
+        file.write(b"2")
+    assert [event.split()[0] for event in events] == ["sync", "move", "sync"]
+    events.clear()
+    with files.new_folder(str(tmp_path / "folder")) as folder:
+        (folder / "inner").mkdir()
+        (folder / "inner" / "a").write_bytes(b"1")
+        (folder / "b").write_bytes(b"2")
+    assert {"sync a", "sync b", "sync inner"} <= set(events)
+    assert events[-1] == f"sync {tmp_path.name}"

@@ -116,7 +116,9 @@ def test_sets_curves_and_seeds(data: Path, tmp_path: Path, tiny: Callable[[str],
     card = json.loads((Path(runs[0].folder) / "least-slack/tracker.json").read_text())
     assert card["recipe"] == "trippy"
     assert "jga" in card["metrics"]
-    with pytest.raises(UserError, match="holds a training run with other settings"):
+    with pytest.raises(
+        UserError, match="holds a training run with another dev_limit and sets and augment and fit and seeds"
+    ):
         train_tracker(data, tmp_path / "runs/seed-1", recipe="trippy", model=tiny("bert"))
 
 
@@ -139,7 +141,7 @@ def test_all_sets_in_one_go_and_again(data: Path, tmp_path: Path, tiny: Callable
     after = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").rglob("*.json")}
     assert before.keys() == after.keys()
     assert {file.name for file in before if before[file] != after[file]} == {"schema.json"}
-    with pytest.raises(UserError, match="holds predictions of another model, or for other data"):
+    with pytest.raises(UserError, match="holds predictions of a tracker with another data"):
         track(tmp_path / "model", data, tmp_path / "out", limit=1)
     paraphrases = demo.path("wordings/paraphrases.json")  # has three wordings
     done = track(tmp_path / "model", data, tmp_path / "worded", sets="v2..v3", schemas=paraphrases)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.torture import archives, cluster, kills, mutants, rooms, sandbox, servers
+from tests.torture import archives, cluster, kills, mixtures, mutants, rooms, sandbox, servers, texts
 from tests.torture.sandbox import Fault
 
 Attack = Callable[[Path, int], Iterator[list[Fault]]]
@@ -17,8 +17,10 @@ ATTACKS: dict[str, tuple[Attack, float]] = {  # with their shares of the time
     "servers": (servers.attack, 0.12),
     "archives": (archives.attack, 0.13),
     "rooms": (rooms.attack, 0.1),
-    "kills": (kills.attack, 0.25),
-    "mutants": (mutants.attack, 0.4),
+    "texts": (texts.attack, 0.1),
+    "mixtures": (mixtures.attack, 0.1),
+    "kills": (kills.attack, 0.2),
+    "mutants": (mutants.attack, 0.25),
 }
 ALONE: dict[str, tuple[Attack, float]] = {"cluster": (cluster.attack, 1.0)}  # needs Ray, and nothing else beside it
 

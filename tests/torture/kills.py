@@ -94,7 +94,7 @@ def _killed(place: Path, work: Work, sign: signal.Signals, after: float) -> list
         if (
             work.goes_on
             and (place / work.target).exists()
-            and "this goes on: troth " not in err
+            and "resume with: troth " not in err
             and "--lm" not in work.arguments
         ):
             wrong.append("does not say how to go on")

@@ -19,6 +19,7 @@ from typing import Any
 from tests.torture import sandbox
 from tests.torture.sandbox import Fault
 from tests.torture.subjects import DATA
+from troth.models.keys import repeats_key
 
 KEY = "sk-torture-0123456789-abcdef-secret"
 DEADLINE = 3.0  # seconds for an answer, in place of two minutes
@@ -70,12 +71,14 @@ def raw(*pieces: bytes, pause: float = 0.0, times: int = 1) -> Callable[[Handler
     return answer
 
 
-def echo(status: int) -> Callable[[Handler, str], None]:
-    """Sends the key back."""
+def echo(status: int, part: slice = slice(None), *, escaped: bool = False) -> Callable[[Handler, str], None]:
+    """Sends the key back, or a part of it; `escaped`: in escapes of JSON."""
 
     def answer(handler: Handler, _: str) -> None:
-        key = handler.headers.get("Authorization", "")
-        sent(handler, json.dumps({"error": {"message": f"no: {key}"}, "choices": [{"text": key}]}).encode(), status)
+        key = handler.headers.get("Authorization", "").removeprefix("Bearer ")[part]
+        text = json.dumps({"error": {"message": "no: @"}, "choices": [{"text": "@"}]})
+        sign = "".join(f"\\u{ord(letter):04x}" for letter in key) if escaped else key
+        sent(handler, text.replace("@", sign).encode(), status)
 
     return answer
 
@@ -122,6 +125,8 @@ CASES: dict[str, Callable[[Handler, str], None]] = {
     "forbids": said(b"{}", 403), "fails": said(b"busy", 500), "has no time": said(b"", 503, Retry_After="0"),
     "sends elsewhere": said(b"", 307, Location="http://127.0.0.1:9/"), "odd status": raw(b"HTTP/1.1 999 x\r\n\r\n"),
     "echoes the key": echo(200), "refuses with the key": echo(400), "fails with the key": echo(500),
+    "echoes the end of the key": echo(200, slice(4, None)), "refuses with its end": echo(400, slice(10, None)),
+    "echoes the escaped key": echo(200, escaped=True), "refuses with the escaped key": echo(400, escaped=True),
     "bad later": sometimes(said(b'{"choices": []}')), "fails later": sometimes(said(b"busy", 500)),
     "drips later": sometimes(raw(HEAD, b"x", pause=0.05, times=2000)),
 }  # fmt: skip
@@ -180,8 +185,9 @@ def _asked(place: Path, name: str) -> Iterator[str]:
         os.waitpid(child, 0)
     if wrong := sandbox.fault(outcome):
         yield wrong
-    if KEY[:20] in outcome.out + outcome.err:
-        yield "prints the key"
+    stored = (place / "cache.sqlite").read_bytes() if (place / "cache.sqlite").exists() else b""
+    if repeats_key(outcome.out + outcome.err, KEY) or repeats_key(stored.decode(errors="replace"), KEY):
+        yield "prints or stores the key"
     if name == "good" and outcome.code != 0:
         yield f"a good server is refused: {outcome.err[-200:]}"
     if outcome.code != 0 or name == "good":

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+import troth
 from tests.limits import processor_limit
 from troth.core.errors import UserError
+from troth.core.records import Dialogue, Frame, State, Turn
 from troth.tracking import matching, near_misses
 
 
@@ -30,3 +34,20 @@ def test_near_misses_of_long_values(text: str) -> None:
 @pytest.mark.parametrize("text", ["7:30 pm", "7.30  p.m.", "at 19:30", "around   7 : 30 p m", "19h30"])
 def test_times_are_still_known(text: str) -> None:
     assert near_misses.difference(("19:30",), text) == "times are written as HH:MM"
+
+
+def test_scores_by_slot_take_time_in_proportion_to_the_slots() -> None:
+    """Eight times the slots take less than 24 times as long; with the square it would be 64 times."""
+
+    def seconds(count: int) -> float:
+        frames = [
+            Frame("A_1", State(slot_values={f"s{first + number}": (str(number),) for number in range(500)}))
+            for first in range(0, count, 500)
+        ]
+        gold = [Dialogue(f"d{n}", (Turn("USER", "x", (frame,)),), ("A_1",)) for n, frame in enumerate(frames)]
+        begin = time.process_time()
+        result = troth.dst(gold=gold, pred=gold, by="slot", metrics="aga", resamples=10)
+        assert len(result.scores) == count + 1
+        return time.process_time() - begin
+
+    assert any(seconds(16_000) < 0.5 + 24 * seconds(2_000) for _ in range(3))

@@ -13,7 +13,7 @@ import numpy as np
 from troth.agents import forbidden
 from troth.agents.claims import ActionClaim, action_claims
 from troth.agents.corpus import AgentCorpus, AgentSystem
-from troth.agents.matching import MatchedCalls, match_calls
+from troth.agents.matching import MatchedCalls, compose_trajectory, match_calls
 from troth.agents.provenance import Unsourced, count_checked, find_unsourced
 from troth.agents.rules import MatchingRule
 from troth.agents.sources import Sources
@@ -169,6 +169,7 @@ def _analyse_trial(corpus: AgentCorpus, trial: Trajectory, rules: AnalysisRules,
     matched = None if gold is None else match_calls(trial, gold, rules.rule, toolbox)
     near = None if matched is None else pair_nearest(matched, rules.rule, toolbox)
     states = None if matched is None or near is None else fold(trial, matched, near, rules.rule, toolbox)
+    trial = compose_trajectory(trial)
     if absent:
         return TrialAnalysis(trial, (), matched, near, states, 0.0, absent=True)
     seen = Sources(trial)

@@ -32,6 +32,7 @@ class AgentTask:
     outputs: tuple[str, ...] = ()
     tools: tuple[Tool, ...] = ()
     messages: tuple[Message, ...] = ()
+    is_unusable: bool = False  # its gold calls are nested too deeply
 
     def joined(self, other: AgentTask) -> AgentTask:
         """Joins what two files say about a task. Where both say something, the first one counts."""
@@ -41,6 +42,7 @@ class AgentTask:
             self.outputs or other.outputs,
             self.tools or other.tools,
             self.messages or other.messages,
+            self.is_unusable or other.is_unusable,
         )
 
 
@@ -161,6 +163,8 @@ def join(
             before = tasks.setdefault(one.unit, known)
             if before.expected is not None and known.expected not in (None, before.expected):
                 notes.append(f"WARNING: {name}: gold of task {one.unit} differs from that of an earlier file; not used")
+    if unusable := sum(task.is_unusable for task in tasks.values()):
+        notes.append(f"tasks whose gold calls are {TOO_DEEP}, and are not scored: {unusable}")
     systems = [_system(name, own, tasks) for name, own in read.items()]
     chosen = None if writing is None else frozenset(writing)
     return AgentCorpus(tasks, systems, tools, chosen, list(dict.fromkeys(notes)))
@@ -182,11 +186,10 @@ def _task(trial: Trajectory, *, derived: bool = False) -> AgentTask:
             Expected(n.call.tool, {key: (value,) for key, value in n.call.arguments.items()}, turn=n.turn)
             for n in trial.calls()
         )
-    for call in expected or ():
-        if any(map(is_too_deep, call.arguments.values())):
-            raise UserError(f"the arguments of the gold call '{call.tool}' are {TOO_DEEP}", dialogue=trial.id)
+    is_unusable = any(is_too_deep(value) for call in expected or () for value in call.arguments.values())
     users = tuple(message for message in trial.messages if message.role == "user" and message.text)
-    return AgentTask(trial.unit, expected, trial.outputs, trial.tools if derived else (), users)
+    tools = trial.tools if derived else ()
+    return AgentTask(trial.unit, None if is_unusable else expected, trial.outputs, tools, users, is_unusable)
 
 
 def _complete_trial(trial: Trajectory, task: AgentTask) -> Trajectory:

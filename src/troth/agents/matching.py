@@ -14,7 +14,8 @@ import msgspec
 from troth.agents import bfcl
 from troth.agents.rules import MatchingRule
 from troth.agents.tools import Toolbox, has_failed
-from troth.core.trajectories import Call, Expected, LocatedCall, Tool, Trajectory
+from troth.core.trajectories import Call, Expected, LocatedCall, Message, Tool, Trajectory
+from troth.text.normalize import compose
 
 MISSING = object()
 
@@ -43,7 +44,12 @@ class MatchedCalls(NamedTuple):
 
 
 def match_calls(trajectory: Trajectory, gold: Sequence[Expected], rule: MatchingRule, toolbox: Toolbox) -> MatchedCalls:
-    """Matches the calls of a trajectory with the gold calls."""
+    """Matches the calls of a trajectory with the gold calls.
+
+    Values are composed (NFC), unless they are compared as the checkers of BFCL or τ-bench do.
+    """
+    if rule.values == "json":
+        trajectory, gold = compose_trajectory(trajectory), [compose_expected(expected) for expected in gold]
     calls = [numbered for numbered in trajectory.calls() if _is_counted(trajectory, numbered, rule, toolbox)]
     wanted = [numbered for numbered in gold if rule.calls == "all" or toolbox.writes(numbered.tool)]
 
@@ -137,6 +143,24 @@ def _is_equal(value: Any, gold: Any, printed: bool, nested: bool) -> bool:
     if printed or isinstance(value, bool) or isinstance(gold, bool):
         return type(value) is type(gold) and bool(value == gold)
     return bool(value == gold)
+
+
+def compose_trajectory(trajectory: Trajectory) -> Trajectory:
+    """The trajectory with composed texts and values of arguments; names of tools and arguments are as they were."""
+    messages = tuple(map(_compose_message, trajectory.messages))
+    return msgspec.structs.replace(trajectory, messages=messages, outputs=compose(trajectory.outputs))
+
+
+def _compose_message(message: Message) -> Message:
+    if message.text.isascii() and not message.calls:
+        return message
+    calls = tuple(msgspec.structs.replace(call, arguments=compose(call.arguments)) for call in message.calls)
+    return msgspec.structs.replace(message, text=compose(message.text), calls=calls)
+
+
+def compose_expected(expected: Expected) -> Expected:
+    """The expected call with composed values."""
+    return msgspec.structs.replace(expected, arguments=compose(expected.arguments))
 
 
 def _is_counted(trajectory: Trajectory, numbered: LocatedCall, rule: MatchingRule, toolbox: Toolbox) -> bool:

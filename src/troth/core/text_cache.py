@@ -10,6 +10,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 MAX_LENGTH = 1 << 22  # characters of the texts that one cache holds
+WORD_LENGTH = 8  # characters of a word, about
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _clearing: list[Callable[[], None]] = []  # one function per cache
@@ -58,6 +59,8 @@ def forget_texts() -> None:
 
 
 def _length(value: Any) -> int:
-    if isinstance(value, tuple | frozenset):
+    if isinstance(value, frozenset):  # of words; a set of a whole document comes with each of its sentences
+        return 1 + WORD_LENGTH * len(value)
+    if isinstance(value, tuple):
         return 1 + sum(map(_length, value))
     return 1 + len(value) if isinstance(value, str | bytes) else 1

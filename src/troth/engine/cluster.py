@@ -27,6 +27,7 @@ Out = TypeVar("Out")
 
 RESTARTS = 3  # of an actor; its item is retried until then, also while Ray has not noticed a lost node
 TIMEOUT = 10.0  # seconds to wait for a cluster to answer
+LOOPBACK = "127.0.0.1"
 
 
 @contextmanager
@@ -44,6 +45,8 @@ def _connect(workers: int, address: str | None, *, ends: bool) -> Iterator[Any]:
     with redirect_stdout(sys.stderr), ExitStack() as stack:  # Ray prints messages about its workers to standard output
         if target is None:
             options |= {"num_cpus": workers or os.cpu_count(), "include_dashboard": False, "_temp_dir": _folder(stack)}
+            options["_node_ip_address"] = LOOPBACK
+            stack.enter_context(_listening_on_loopback())
         try:
             _init(ray, target, options)
             stack.callback(ray.shutdown)
@@ -52,6 +55,28 @@ def _connect(workers: int, address: str | None, *, ends: bool) -> Iterator[Any]:
             if ends and target is None and can_watch():  # no waiting: the guard kills the remaining processes
                 raise ImmediateExit(stack.pop_all()) from None
             raise
+
+
+@contextmanager
+def _listening_on_loopback() -> Iterator[None]:
+    """Makes Ray use 127.0.0.1 as the address of this machine.
+
+    Otherwise it replaces this address by one that others can reach, listens on all interfaces, and runs what it is
+    sent. Ray has this switch for systems on which it does not support clusters; its processes read the variable.
+    """
+    from ray._private import ray_constants
+
+    variable = ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR
+    before, enabled = os.environ.get(variable), ray_constants.ENABLE_RAY_CLUSTER
+    os.environ[variable], ray_constants.ENABLE_RAY_CLUSTER = "0", False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = enabled
+        if before is None:
+            os.environ.pop(variable, None)
+        else:
+            os.environ[variable] = before
 
 
 def _folder(stack: ExitStack) -> str:

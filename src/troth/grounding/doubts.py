@@ -16,6 +16,7 @@ import msgspec
 from troth.grounding.evidence import passages
 from troth.grounding.places import misplaced_facts
 from troth.text.lexicon import word_set
+from troth.text.normalize import compose
 from troth.text.sentences import locate_sentences
 from troth.text.words import stem_words
 
@@ -46,6 +47,7 @@ def doubted_words(document: str, response: str) -> list[DoubtedWord]:
     >>> [word.text for word in doubted_words(document, "The premium plan has 80 chairs.") if word.unsupported]
     ['80', 'chairs.']
     """
+    document, response = compose(document), compose(response)
     words: list[DoubtedWord] = []
     for start, sentence in locate_sentences(response):
         spans = [match.span() for match in re.finditer(r"\S+", sentence)]

@@ -21,7 +21,7 @@ from troth.core.progress import bar
 from troth.core.records import Grounded
 from troth.core.text_cache import text_cache
 from troth.grounding.evidence import best_passages, passages
-from troth.grounding.metrics import Value, faithfulness
+from troth.grounding.metrics import Value, compose_texts, faithfulness
 from troth.models import Nli, TextPair
 from troth.models.protocols import Entailment
 from troth.text.sentences import join_windows, split_sentences
@@ -93,6 +93,7 @@ class SentenceEntailment:
 
     def supports(self, items: Sequence[Grounded]) -> Iterator[list[SentenceSupport]]:
         """For each response, each of its sentences with the passages that were asked about it."""
+        items = compose_texts(items)
         sentences = [split_sentences(item.response) for item in items]
         sizes = [self._number(item.document) * len(texts) for item, texts in zip(items, sentences, strict=True)]
         done = 0

@@ -11,6 +11,9 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from troth.core.text_cache import text_cache
 from troth.text.sentences import split_sentences
 from troth.text.words import stem_words
@@ -32,6 +35,7 @@ class Passages:
     def __init__(self, document: str) -> None:
         self.sentences = [part for sentence in split_sentences(document) for part in _split_long(sentence)]
         self._words = [frozenset(stem_words(sentence)) for sentence in self.sentences]
+        self._starts: dict[tuple[str, int], NDArray[np.int64]] = {}
         self._sentences_with: dict[str, list[int]] = {}
         for index, words in enumerate(self._words):
             for word in words:
@@ -57,16 +61,25 @@ class Passages:
         """The windows of a size that share most with a claim, the best first; of equals the earlier."""
         if (count := self.windows(size)) <= number:
             return [self.window(start, size) for start in range(count)]
-        scores = [0.0] * count
+        scores = np.zeros(count)
         for word in dict.fromkeys(stem_words(claim)):  # not a set: the sums depend on the order
-            numbers = self._sentences_with.get(word, ())
-            weight = math.log(1 + len(self.sentences) / len(numbers)) if numbers else 0.0
-            for start in {
-                start for index in numbers for start in range(max(0, index - size + 1), min(index + 1, count))
-            }:
-                scores[start] += weight
-        order = sorted(range(count), key=lambda start: (-scores[start], start))
-        return [self.window(start, size) for start in order[:number]]
+            if numbers := self._sentences_with.get(word):
+                scores[self._windows_with(word, size)] += math.log(1 + len(self.sentences) / len(numbers))
+        windows = []
+        for _ in range(number):
+            start = int(scores.argmax())  # of equals the first
+            windows.append(self.window(start, size))
+            scores[start] = -1.0
+        return windows
+
+    def _windows_with(self, word: str, size: int) -> NDArray[np.int64]:
+        """The windows of a size in which a word stands, each once."""
+        if (known := self._starts.get((word, size))) is None:
+            last = self.windows(size) - 1
+            spans = ((max(0, index - size + 1), min(index, last)) for index in self._sentences_with[word])
+            starts = dict.fromkeys(start for first, end in spans for start in range(first, end + 1))
+            known = self._starts[word, size] = np.fromiter(starts, np.int64, len(starts))
+        return known
 
 
 @text_cache

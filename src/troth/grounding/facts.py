@@ -20,11 +20,13 @@ from troth.core.metric import Metric
 from troth.core.progress import bar
 from troth.core.records import Grounded
 from troth.grounding.evidence import passages
-from troth.grounding.metrics import Unscored, Value, faithfulness
-from troth.text.facts import Fact, agree, find_facts
+from troth.grounding.metrics import Unscored, Value, compose_texts, faithfulness
+from troth.text.facts import Fact, fact_index, find_facts
+from troth.text.normalize import compose
 from troth.text.proper_names import find_names, name_words
 from troth.text.sentences import locate_sentences
-from troth.text.words import stem, stem_words
+from troth.text.word_index import LONGEST_ACRONYM, word_index
+from troth.text.words import stem
 
 WINDOW = 3  # sentences of the document in which a fact is looked up
 WINDOWS = 2  # of them, the best
@@ -32,6 +34,7 @@ ELSEWHERE = 0.5  # for a fact that another part of the document has
 FARTHEST = 2000  # characters of a sentence on each side of a fact that choose the windows
 CHUNK = 256  # responses between two steps of the progress bar
 _SMALL = frozenset(("the", "of", "and", "for"))
+_ONE = frozenset(("one", "a", "an", "single"))
 NO_FACTS = "the response has no name, number, date or time"
 
 FACTS = faithfulness(
@@ -102,33 +105,29 @@ def _has(passage: str, fact: Fact, sentence: str) -> bool:
     """Whether a passage has a fact, in any way of writing it."""
     if fact.kind == "name":
         return _has_name(passage, sentence[fact.start : fact.end])
-    known = find_facts(passage)
-    if any(agree(fact, one) for one in known):
+    known = fact_index(passage)
+    if known.has(fact):
         return True
     if fact.kind == "date" and fact.value.count("-") == 2:  # its year may stand apart from its day
         year, _, day = fact.value.partition("-")
         parts = [Fact("date", f"*-{day}", 0, 0), Fact("date", f"{year}-*-*", 0, 0)]
-        return "*" not in (year, day) and all(any(agree(part, one) for one in known) for part in parts)
-    one = fact.value == "1" and re.search(r"\b(?:one|an?|single)\b", passage, re.IGNORECASE) is not None
+        return "*" not in (year, day) and all(map(known.has, parts))
+    one = fact.value == "1" and not _ONE.isdisjoint(word_index(passage).lower)
     if one or fact.kind != "number" or fact.unit or len(fact.value) < 2:
         return one
-    # The number may be a part of a code: 50 in A-50.
-    return re.search(rf"(?<![\d.]){re.escape(fact.value)}(?![\d.]\d|\d)", passage) is not None
+    return fact.value in word_index(passage).codes
 
 
 def _has_name(passage: str, name: str) -> bool:
     words = [word for word in re.findall(r"\w+", name.lower()) if len(word) > 1 and word not in _SMALL]
-    known = frozenset(stem_words(passage))
-    if all(stem(word) in known for word in words):
+    known = word_index(passage)
+    if all(stem(word) in known.stems for word in words):
         return True
     initials = "".join(word[0] for word in re.findall(r"\w+", name) if word[0].isupper())
-    if len(initials) > 2 and re.search(rf"\b{initials}\b", passage):
+    if len(initials) > 2 and initials in known.words:
         return True
     letters = name.replace(".", "")
-    if not letters.isupper() or not 2 <= len(letters) <= 5:
-        return False
-    # Words with these initials: NFL in National Football League.
-    return re.search(r"\W+(?:of |the |and |for )*".join(rf"\b{letter}\w+" for letter in letters), passage) is not None
+    return letters.isupper() and 2 <= len(letters) <= LONGEST_ACRONYM and letters in known.acronyms
 
 
 @dataclass(frozen=True)
@@ -144,12 +143,12 @@ class FactCheck:
 
     def explain(self, item: Grounded) -> list[str]:
         """Each fact of a response, found or not, and where."""
-        return [fact.line() for fact in check_facts(item.document, item.response)]
+        return [fact.line() for fact in check_facts(compose(item.document), compose(item.response))]
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
         values: list[Value] = []
         with bar(self.metric.name) as progress:
-            for item in items:
+            for item in compose_texts(items):
                 facts = check_facts(item.document, item.response)
                 values.append(sum(fact.credit for fact in facts) / len(facts) if facts else Unscored(NO_FACTS))
                 if len(values) % CHUNK == 0 or len(values) == len(items):

@@ -31,7 +31,7 @@ from troth.grounding.doubts import doubted_words
 from troth.grounding.entailment import EVIDENCE, SentenceEntailment, SentenceSupport
 from troth.grounding.evidence import passages
 from troth.grounding.facts import check_facts
-from troth.grounding.metrics import Unscored, Value, faithfulness
+from troth.grounding.metrics import Unscored, Value, compose_texts, faithfulness
 from troth.grounding.places import misplaced_facts, rate_places
 from troth.storage.explorer import ClaimSupport
 from troth.text.words import stem_words
@@ -88,6 +88,7 @@ class FaithScore:
     def score(self, items: Sequence[Grounded]) -> list[Value]:
         self.seen.clear()  # a service scores for months
         values: list[Value] = []
+        items = compose_texts(items)
         for item, supports in zip(items, self.entailment.supports(items), strict=True):
             claims = self.seen[item.document, item.response] = self._claims(item, supports)
             odds = [claim.odds for claim in claims]
@@ -96,6 +97,7 @@ class FaithScore:
 
     def claims(self, item: Grounded) -> tuple[ClaimSupport, ...]:
         """The sentences of a response with their verdicts; of one that was scored last they are at hand."""
+        (item,) = compose_texts([item])
         if (known := self.seen.get((item.document, item.response))) is None:
             (supports,) = self.entailment.supports([item])
             known = self._claims(item, supports)
@@ -103,6 +105,7 @@ class FaithScore:
 
     def explain(self, item: Grounded) -> list[str]:
         """Each sentence with its verdict and passage, then its words that the document does not support."""
+        (item,) = compose_texts([item])
         claims = self.claims(item)
         lines = [format_claim(claim) for claim in claims]
         wrong = [fact for claim in claims for fact in misplaced_facts(item.document, claim.sentence)]

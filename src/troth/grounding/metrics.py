@@ -13,6 +13,8 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
+import msgspec
+
 from troth import models as backends
 from troth.core.data_options import nli_option
 from troth.core.errors import UserError
@@ -22,6 +24,7 @@ from troth.core.options import cache_file, option
 from troth.core.records import Grounded
 from troth.core.registry import Registry
 from troth.models import Lm, Nli
+from troth.text.normalize import compose
 
 if TYPE_CHECKING:
     from troth.storage.cache import Store
@@ -175,6 +178,16 @@ class Models:
         roles = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("cache", "timeout")}
         usual = {one.name: one.default for one in fields(self) if one.name not in ("nli", "lm", "cache", "timeout")}
         return {role: getattr(model, "name", model) for role, model in roles.items() if model != usual.get(role)}
+
+
+def compose_texts(items: Iterable[Grounded]) -> list[Grounded]:
+    """The responses with composed texts, for metrics of troth's own; see `troth.text.normalize.compose`."""
+    return [
+        item
+        if item.document.isascii() and item.response.isascii()
+        else msgspec.structs.replace(item, document=compose(item.document), response=compose(item.response))
+        for item in items
+    ]
 
 
 def faithfulness(

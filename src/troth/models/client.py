@@ -2,8 +2,8 @@
 
 Every request has a deadline for the whole answer and a limit to its size. Status 429, 5xx and lost connections are
 retried with growing pauses. The API key is read from the environment for each request, sent only to the configured
-address (redirects are not followed) and never written: an answer that repeats the key is not shown. Answers are not
-decompressed, so that a few kilobytes cannot become gigabytes.
+address (redirects are not followed) and never written: an answer that repeats the key, or a part of it, is not used and
+not shown (`troth.models.keys`). Answers are not decompressed, so that a few kilobytes cannot become gigabytes.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from troth.core.errors import UserError
+from troth.models.keys import decode_answer, repeats_key
 
 if TYPE_CHECKING:
     import httpx
@@ -30,8 +31,6 @@ PAUSE = 0.5  # seconds before the first retry, doubled each time
 LONGEST_PAUSE = 30.0  # seconds; limits what a server may ask for by Retry-After
 MAX_BYTES = 64_000_000  # of an answer
 EXCERPT = 300  # characters of a refusal that are shown
-KEY_PREFIX = 8  # a refusal that contains the first 8 characters of the key is not shown
-MIN_KEY = 16  # characters; a shorter key may occur in an answer by chance
 WITHHELD = "its answer repeats the key and is not shown"
 
 
@@ -107,23 +106,37 @@ class Client:
         self._http: httpx.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def post(self, path: str, body: bytes, *, parse: Callable[[bytes], T], max_bytes: int = MAX_BYTES) -> T:
+    def post(
+        self,
+        path: str,
+        body: bytes,
+        *,
+        parse: Callable[[bytes], T],
+        before: Callable[[], None] = lambda: None,
+        max_bytes: int = MAX_BYTES,
+    ) -> T:
         """Sends JSON and returns the parsed answer; `parse` may raise MalformedAnswerError.
 
+        `before` is called before each request, also before one that is repeated; what it raises is not retried.
         Raises ServerError after the last retry, or UserError if retrying cannot help.
         """
+
+        def attempt() -> T:
+            before()
+            return parse(self._post(path, body, max_bytes))
+
         try:
-            return retry(lambda: parse(self._post(path, body, max_bytes)), self.retries, self.retry_on)
+            return retry(attempt, self.retries, self.retry_on)
         except NoResponseError as error:
             if self.reached or str(error) == "timeout":
                 raise
             # Reported now rather than after a thousand requests.
             raise UserError(f"no connection to {self.url}{path}", hint="is the server running?") from error
 
-    def chat(self, body: bytes, *, parse: Callable[[bytes], T], max_bytes: int = MAX_BYTES) -> T:
+    def chat(self, body: bytes, *, parse: Callable[[bytes], T], **options: Any) -> T:
         """As `post` to the path of chat completions; a server without it, or without the model, is a UserError."""
         try:
-            return self.post(CHAT, body, parse=parse, max_bytes=max_bytes)
+            return self.post(CHAT, body, parse=parse, **options)
         except RefusedError as error:
             if error.status != 404:
                 raise
@@ -134,7 +147,7 @@ class Client:
         import httpx
 
         try:
-            response, data = self._run(self._send(path, body, max_bytes))
+            response, data = run_in_background(self._send(path, body, max_bytes))
         except (TimeoutError, httpx.TimeoutException):
             raise NoResponseError("timeout") from None
         except httpx.HTTPError as error:
@@ -144,10 +157,10 @@ class Client:
             hint = f"check the key in {self.key_variable} and the name of the model"
             raise UserError(f"{self.url}{path} answers {status}", hint=hint)
         if status >= 300:
-            text = data.decode(errors="replace").strip()
-            shown = WITHHELD if key and key[:KEY_PREFIX] in text else text[:EXCERPT]
+            text = decode_answer(data).strip()
+            shown = WITHHELD if key and (key in text or repeats_key(text, key)) else text[:EXCERPT]
             raise RefusedError(status, shown, pause=_parse_pause(response.headers.get("Retry-After", "")))
-        if len(key) >= MIN_KEY and key.encode() in data:
+        if key and repeats_key(decode_answer(data), key):
             raise UserError(f"{self.url}{path}: {WITHHELD}", hint="is this the server that the key belongs to?")
         return data
 
@@ -174,15 +187,6 @@ class Client:
         self.reached = True
         return response, bytes(data)
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine in the background loop: a deadline for the whole answer needs a task to cancel."""
-        future = asyncio.run_coroutine_threadsafe(work, _background_loop())
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
-
     def _connected(self) -> httpx.AsyncClient:
         """The open connections; a forked process opens its own. Called in the background loop."""
         import httpx
@@ -197,6 +201,16 @@ class Client:
     @property
     def _key(self) -> str:
         return os.environ.get(self.key_variable, "").strip()
+
+
+def run_in_background(work: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine in the background loop: a deadline for the whole answer needs a task to cancel."""
+    future = asyncio.run_coroutine_threadsafe(work, _background_loop())
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise
 
 
 def retry(attempt: Callable[[], T], retries: int, retry_on: tuple[type[ServerError], ...] = ()) -> T:

@@ -249,7 +249,7 @@ def _read(file: Path) -> Iterator[Document]:
             yield from (Document(*rows) for rows in unpack.read_parquet(file))
         elif file.is_file():
             with file.open("rb") as stream:
-                yield Document(str(file), unpack.read_unpacked(str(file), stream))
+                yield Document(str(file), unpack.read_unpacked(str(file), stream, unpack.archived_limit(file)))
         else:
             yield _read_pipe(file)
 
@@ -270,6 +270,8 @@ def _read_parts(file: Path) -> Iterator[Document]:
         with file.open("rb") as raw:
             stream = unpack.decompress(file.name, raw)
             limit = float("inf") if stream is raw else unpack.max_unpacked(file.stat().st_size)
+            if (archived := unpack.archived_limit(file)) is not None:
+                limit = archived
             rest, number, total = b"", 1, 0
             chunk = stream.read(PART_SIZE).removeprefix(codecs.BOM_UTF8)
             while chunk:

@@ -29,6 +29,7 @@ IS_WHOLE = "is the file whole?"
 CHUNK = 1 << 20  # bytes read at once
 ROWS = 5_000  # rows of a Parquet file that are one document
 _PARQUET = b"PAR1"
+ARCHIVE_PROTOCOLS = ("zip", "tar", "libarchive")  # of fsspec
 # By ending: the first bytes of such a file, and the function that opens it.
 COMPRESSIONS: dict[str, tuple[bytes, Callable[[IO[bytes]], IO[bytes]]]] = {
     ".gz": (b"\x1f\x8b", lambda file: cast(IO[bytes], gzip.GzipFile(fileobj=file))),
@@ -65,6 +66,14 @@ def max_document(packed: int | None = None) -> int:
     if limit:
         return parse_size(limit)
     return LARGEST if packed is None else min(LARGEST, max_unpacked(packed))
+
+
+def archived_limit(file: Path) -> int | None:
+    """The limit of a file inside an archive that an address names (`zip://a.json::s3://b/c.zip`); None for others."""
+    if getattr(file, "protocol", "") not in ARCHIVE_PROTOCOLS:
+        return None
+    packed = file.fs.info(file.path).get("compress_size")  # type: ignore[attr-defined]
+    return max_document(packed if isinstance(packed, int) else 0)
 
 
 def too_large(name: str, limit: float) -> UserError:

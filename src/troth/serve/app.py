@@ -23,6 +23,7 @@ from troth.core.encoding import encode_json
 from troth.core.errors import UserError
 from troth.core.names import parse_names
 from troth.core.version import __version__
+from troth.readers.decode import has_duplicate_key
 from troth.serve.batching import MicroBatcher
 from troth.serve.observed import LEFT, Observed
 from troth.serve.openapi import describe_api, operation
@@ -83,6 +84,8 @@ def _endpoint(task: ServedTask, settings: ServeSettings, batcher: MicroBatcher, 
         request.state.bytes = len(body)
         request.state.text = body.decode("utf-8", "replace") if settings.log_text else None
         try:
+            if has_duplicate_key(body, msgspec.json.decode(body)):
+                raise UserError("the request does not fit: an object has a key twice")
             item = task.prepare(decoder.decode(body))
         except DECODING_ERRORS as error:
             raise HTTPException(422, str(UserError(f"the request does not fit: {error}"))) from error

@@ -37,6 +37,8 @@ class OriginCheck:
 
     def _refusal(self, method: str, headers: Headers) -> tuple[int, str] | None:
         host, origin = headers.get("host", ""), headers.get("origin")
+        if "content-length" in headers and "transfer-encoding" in headers:  # a proxy may believe the other one
+            return 400, "the request has both Content-Length and Transfer-Encoding"
         if "*" not in self.hosts and not self._is_own_name(host):
             return 421, f"'{truncate(host, 100)}' is not a name of this service; the option 'hosts' adds names"
         if origin is not None and origin not in self.origins and _netloc(origin) != host.lower():

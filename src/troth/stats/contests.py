@@ -109,12 +109,14 @@ def p_values(num: Array, den: Array, *, resamples: int, seed: int = 0) -> Array:
     extreme, defined = np.zeros((2, systems, systems, metrics))
     width, items = (dialogues + 63) // 64, max(dialogues, 4 * systems * metrics)
     together = np.concatenate([num, den[:, :, ~shared]], axis=2).swapaxes(0, 1).reshape(dialogues, -1)
-    for block in random_words(stream=SWAPS, seed=seed, resamples=resamples, width=width, items=items):
+    few = _differing_dialogues(num, den) <= EXACT
+    blocks = random_words(stream=SWAPS, seed=seed, resamples=resamples, width=width, items=items)
+    for block in () if few.all() else blocks:
         swapped = np.unpackbits(block.view(np.uint8), axis=1, count=dialogues).astype(np.float64)
         moved = (swapped @ together).reshape(len(block), systems, -1)
         _count(_Moved(num.sum(axis=1), den.sum(axis=1), moved), shared, extreme, defined)
     p = (extreme + 1) / (defined + 1)
-    _exactly(p, num, den)
+    _exactly(p, num, den, few)
     p[np.tril_indices(systems)] = 0
     p += p.swapaxes(0, 1)
     p[np.arange(systems), np.arange(systems)] = 1
@@ -151,10 +153,15 @@ def _count(moved: _Moved, shared: NDArray[np.bool_], extreme: Array, defined: Ar
         defined[i, rest, ~shared] += (~np.isnan(apart)).sum(axis=0).T
 
 
-def _exactly(p: Array, num: Array, den: Array) -> None:
+def _differing_dialogues(num: Array, den: Array) -> NDArray[np.int64]:
+    """The number of dialogues in which two systems differ: shape (systems, systems, metrics)."""
+    return np.array([((num != num[i]) | (den != den[i])).sum(axis=1) for i in range(len(num))])
+
+
+def _exactly(p: Array, num: Array, den: Array, few: NDArray[np.bool_]) -> None:
     """Puts exact p-values in the place of those of pairs that differ in few dialogues."""
-    for i in range(len(num) - 1):
-        differ = ((num[i + 1 :] != num[i]) | (den[i + 1 :] != den[i])).sum(axis=1)
-        for j, m in np.argwhere(differ <= EXACT):
-            sides = (side[k, :, [m]].T for k in (i, i + 1 + j) for side in (num, den))
-            p[i, i + 1 + j, m] = of_all_swaps(PairedSums(*sides)) if differ[j, m] else 1.0
+    for i, j, m in np.argwhere(few):
+        if i < j:
+            sides = [side[k, :, [m]].T for k in (i, j) for side in (num, den)]
+            differs = (sides[0] != sides[2]).any() or (sides[1] != sides[3]).any()
+            p[i, j, m] = of_all_swaps(PairedSums(*sides)) if differs else 1.0

@@ -18,6 +18,7 @@ from troth.core.metric import Metric
 from troth.core.parts import Floats, Parts, lazy_rows
 from troth.core.result import Note, Result, UnscoredCount
 from troth.core.score import Estimate, Score, make_score
+from troth.core.signature import recipe_rules
 from troth.stats import intervals, resampling
 from troth.stats.intervals import Bounds
 
@@ -138,12 +139,14 @@ def score_cells(system: str, cells: Iterable[Cell], clusters: Sequence[str], how
 
     num, den = stack_sums(parts(), order)
     estimated = _estimates(num, den, [cell.metric.bound for cell in heads], how)
+    rules: dict[tuple[int, frozenset[str]], Mapping[str, str]] = {}  # thousands of cells share a recipe
     for cell, estimate in zip(heads, estimated, strict=True):
         if cell.group == ALL or estimate.n:
             n = estimate.n // cell.shared if cell.n is None else cell.n
-            yield make_score(
-                system, cell.metric, estimate, cell.recipe or {}, group=cell.group, reason=cell.reason, n=n
-            )
+            key = id(cell.recipe), cell.metric.ignores
+            if key not in rules:
+                rules[key] = recipe_rules(cell.recipe or {}, cell.metric.ignores)
+            yield make_score(system, cell.metric, estimate, rules[key], group=cell.group, reason=cell.reason, n=n)
 
 
 def estimates(parts: Iterable[Parts], dialogues: Sequence[str], how: Resampling) -> list[Estimate]:

@@ -1,7 +1,8 @@
 """Files and folders written whole or not at all: they are written under a hidden name beside their target, then moved.
 
 `new_file` and `new_folder` replace nothing; `replaced_file` and `replaced_folder` replace only what belongs to troth. A
-crash at any moment leaves the old content or the new one.
+crash at any moment, also of the whole machine, leaves the old content or the new one: everything is on the disk before
+it is moved.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, BinaryIO
 
 from troth.core.errors import UserError
 from troth.storage.locks import lock
-from troth.storage.unfinished import is_temporary, temporary_sibling
+from troth.storage.unfinished import temporary_sibling
 
 NO_ROOM = "is there room, and permission to write?"
 OTHER_NAME = "choose another name"
@@ -64,11 +65,12 @@ def new_file(out: str) -> Iterator[BinaryIO]:
     with _temporary_file(target, out) as (file, part):
         yield file
         with writing(out):
-            file.close()
+            _close(file)
             try:
                 publish(part, target)
             except FileExistsError:
                 raise _exists(out) from None
+            sync(target.parent)
 
 
 @contextmanager
@@ -83,8 +85,9 @@ def replaced_file(out: str, foreign: Callable[[Path], str | None]) -> Iterator[B
     with _temporary_file(target, out) as (file, part):
         yield file
         with writing(out):
-            file.close()
+            _close(file)
             os.replace(part, target)
+            sync(target.parent)
 
 
 @contextmanager
@@ -95,7 +98,9 @@ def new_folder(out: str) -> Iterator[Path]:
         raise _exists(out, "folder")
     with _temporary_folder(target, out) as part:
         yield part
+        sync_tree(part)
         part.rename(target)
+        sync(target.parent)
 
 
 @contextmanager
@@ -104,10 +109,12 @@ def replaced_folder(out: str, foreign: Callable[[Path], str | None]) -> Iterator
     target = check_replaceable(out, foreign)
     with _temporary_folder(target, out) as part:
         yield part
+        sync_tree(part)
         if target.exists():
             exchange(part, target)
         else:
             part.rename(target)
+        sync(target.parent)
 
 
 @contextmanager
@@ -121,34 +128,18 @@ def writing(out: str, hint: str = NO_ROOM) -> Iterator[None]:
         raise UserError(f"cannot be written: {error}", file=out, hint=hint) from error
 
 
-def claim_folder(folder: Path, record: str, text: bytes, kind: str) -> bytes:
-    """Content of the file `record`, which marks a folder that several runs work in; written in a new folder.
-
-    `kind` is what an existing folder must be.
-    """
-    before = read_claim(folder, record, kind)
-    if before is not None:
-        return before
-    with writing(str(folder), OTHER_NAME):
-        folder.mkdir(parents=True, exist_ok=True)
-    with replaced_file(str(folder / record), lambda _: None) as out:
-        out.write(text)
-    return text
-
-
-def read_claim(folder: Path, record: str, kind: str) -> bytes | None:
-    """Content of the file `record` of such a folder; None if the folder is new or empty."""
-    with writing(str(folder), OTHER_NAME):
-        if (folder / record).is_file():
-            return (folder / record).read_bytes()
-        if os.path.lexists(folder) and not (folder.is_dir() and all(map(is_temporary, os.listdir(folder)))):
-            raise UserError(f"exists and is not {kind}", file=str(folder), hint="name a new folder")
-    return None
-
-
 def sha256(file: Path) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def digest_tree(path: Path) -> str:
+    """A digest of a file, or of all files of a folder with their names in it."""
+    if not path.is_dir():
+        return sha256(path)
+    inside = sorted(file.relative_to(path) for file in path.rglob("*") if file.is_file())
+    lines = [f"{sha256(path / name)} {name.as_posix()}\n" for name in inside]
+    return hashlib.sha256("".join(lines).encode(errors="surrogateescape")).hexdigest()
 
 
 def publish(part: Path, target: Path) -> None:
@@ -164,6 +155,23 @@ def publish(part: Path, target: Path) -> None:
         if os.path.lexists(target):
             raise FileExistsError from None
         part.rename(target)
+
+
+def sync(path: Path) -> None:
+    """Waits until a file, or the names in a folder, are on the disk: a rename may get there before what it names."""
+    with suppress(OSError):  # not every file system can, and Windows opens no folders
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def sync_tree(folder: Path) -> None:
+    """As `sync`, for all files of a folder and the folder itself."""
+    for path in folder.rglob("*"):
+        sync(path)
+    sync(folder)
 
 
 def exchange(fresh: Path, target: Path) -> None:
@@ -215,6 +223,12 @@ def _temporary_file(target: Path, out: str) -> Iterator[tuple[BinaryIO, Path]]:
             yield io.BufferedWriter(raw), part
         finally:
             raw.close()  # without another attempt to write what could not be written
+
+
+def _close(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+    file.close()
 
 
 @contextmanager

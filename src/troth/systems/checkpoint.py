@@ -25,11 +25,8 @@ class FitState(msgspec.Struct):
     best: dict[str, float] = {}  # folder to the best value of its key
     stale: int = 0  # evaluations since the first key was best
     done: bool = False
+    inputs: dict[str, str] = {}  # digests of the data and of the weights that the training began with
     seal: str = ""  # a digest of all this and of the files of the checkpoint
-
-
-def is_done(folder: Path) -> bool:
-    return (folder / STATE_FILE).is_file() and _read_state(folder).done
 
 
 @contextmanager
@@ -86,7 +83,10 @@ def _read_state(folder: Path) -> FitState:
 
 
 def _seal(state: FitState, folder: Path) -> str:
-    parts = [*(files.sha256(folder / name) for name in (WEIGHTS, OPTIMIZER)), msgspec.structs.replace(state, seal="")]
+    content = msgspec.to_builtins(msgspec.structs.replace(state, seal=""))
+    if not state.inputs:  # of an earlier version, which did not record them
+        del content["inputs"]
+    parts = [*(files.sha256(folder / name) for name in (WEIGHTS, OPTIMIZER)), content]
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
 
 
@@ -105,6 +105,17 @@ def weights(module: Any) -> dict[str, Any]:
             tensors[name] = value.detach().contiguous()
         seen.add(memory)
     return tensors
+
+
+def weights_digest(module: Any) -> str:
+    """A digest of names and values of all weights."""
+    import torch
+
+    whole = hashlib.sha256()
+    for name, value in weights(module).items():
+        whole.update(f"{name} {tuple(value.shape)} {value.dtype} ".encode())
+        whole.update(value.flatten().view(torch.uint8).cpu().numpy())
+    return whole.hexdigest()
 
 
 def load_weights(module: Any, file: Path) -> None:

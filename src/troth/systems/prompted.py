@@ -20,6 +20,7 @@ from troth.models import backends, hub
 from troth.models.batches import padded_tensors, replace_surrogates
 from troth.models.endpoint import EndpointLm
 from troth.models.protocols import Lm
+from troth.storage.files import digest_tree
 from troth.systems.data import TrackerTurn
 from troth.systems.recipe import Recipe, StatelessTracker, TrackerModel
 from troth.systems.states import dialogue_text, restrict_state
@@ -276,6 +277,14 @@ class Prompted(Recipe, frozen=True, kw_only=True):
     def open(self, model: str, *, trained: bool) -> TrackerModel:  # noqa: ARG002
         if model.startswith(("http://", "https://")):
             return PromptedModel(EndpointLm.from_name(model), self.form, self.answer)
-        if model == "embedded" or backends.backend_for(model).files is not None:
+        if self._has_files(model):
             return PromptedModel(SharedPrefixLm(self.files(model)), self.form, self.answer)
         return PromptedModel(backends.lm(model, cache=None), self.form, self.answer)
+
+    def digest(self, model: str) -> str:
+        return digest_tree(self.files(model)) if self._has_files(model) else ""
+
+    def _has_files(self, model: str) -> bool:
+        if model.startswith(("http://", "https://")):
+            return False
+        return model == "embedded" or backends.backend_for(model).files is not None

@@ -120,6 +120,10 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Examples of the first phase, to learn from and to measure the loss on."""
         raise NotImplementedError
 
+    def digest(self, model: str) -> str:  # noqa: ARG002
+        """A digest of the files of a model that is used without training; empty if it has none."""
+        return ""
+
     def files(self, model: str) -> Path:
         """The folder with weights and configuration of a model that fits: a folder, hf:ORG/MODEL or "embedded"."""
         from troth.models import hub

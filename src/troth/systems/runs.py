@@ -18,23 +18,17 @@ from troth.core.names import Path, path_of
 from troth.core.options import resolve
 from troth.readers.plain import encode_indented
 from troth.storage import files
-from troth.systems.training import LOG, FitSettings
+from troth.storage.claims import Claim
+from troth.systems.training import LOG, RUN, FitSettings
 
 RECORD, CURVE = "training.json", "curve.json"
-KIND = "a training run of troth"
+PATHS = ("data", "dev", "schema", "schemas", "templates", "model", "first", "shots")  # settings that name files
 
 
-def check_claim(folder: Folder, record: Mapping[str, Any]) -> bytes:
-    """Checks that the folder is new, or has a run with the same settings; returns the settings as text."""
-    text = encode_indented(record)
-    if files.read_claim(folder, RECORD, KIND) not in (None, text):
-        raise UserError("holds a training run with other settings", file=str(folder), hint="name a new folder")
-    return text
-
-
-def claim(folder: Folder, record: Mapping[str, Any]) -> None:
-    """Makes the folder that of a training run, which a later call with the same settings resumes."""
-    files.claim_folder(folder, RECORD, check_claim(folder, record), KIND)
+def training_claim(record: Mapping[str, Any]) -> Claim:
+    """What a training folder is for. Files count by what is read from them, see `Fitting.inputs`."""
+    paths = {name: value for name, value in record.items() if name in PATHS}
+    return Claim(RECORD, RUN, {name: value for name, value in record.items() if name not in PATHS}, paths)
 
 
 def fit_settings(fields: Mapping[str, Any], seed: int) -> FitSettings:

@@ -1,6 +1,6 @@
 """Runs a tracker over test sets: a folder of predictions for each, which `dst`, `checkdst` and `sgdx` read.
 
-    OUT/track.json            which tracker, which data
+    OUT/track.json            which tracker, which data, with digests of both
     OUT/data/NED/             the test set, gold
     OUT/NED/                  the predictions for it, in SGD's layout
 
@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from troth.core.data_options import format_option, schema_option
+from troth.core.digest import digest, ordered_digest
 from troth.core.errors import UserError
 from troth.core.names import Path, path_of
 from troth.core.options import keywords, option, resolve, seed_option, workers_option
@@ -29,12 +30,14 @@ from troth.engine import WithModel, in_process, parallel_map
 from troth.readers import source
 from troth.readers.plain import encode_indented
 from troth.storage import files
+from troth.storage.claims import START_ANEW, Claim
 from troth.systems import sets
 from troth.systems.data import TrackerCorpus
 from troth.systems.tracker import Tracker, open_tracker
 
 SHARE = 32  # dialogues that are written at once
-RECORD = "track.json"
+RECORD, GOLD = "track.json", "gold.digest"
+KIND = "predictions of a tracker"
 
 
 @dataclass(frozen=True)
@@ -88,21 +91,30 @@ def track(model: Path | Tracker, data: Path, out: Path, **options: Any) -> list[
     tracker = model if isinstance(model, Tracker) else open_tracker(model)
     folder = Folder(path_of(out))
     schemas = None if settings.schemas is None else path_of(settings.schemas)
-    _claim(folder, {"model": tracker.name, "card": tracker.card, "data": path_of(data), "schemas": schemas,
-                   "limit": settings.limit, "seed": settings.seed})  # fmt: skip
-    paths = sets.make(corpus, plan, folder / "data", schemas=schemas, seed=settings.seed)
-    return [
-        _predict_set(tracker, (name, plan.kind(name)), path, folder, complete=corpus.complete, workers=settings.workers)
-        for name, path in paths.items()
-    ]
+    about = {"tracker": tracker.name, "path": path_of(data), "schemas": schemas, "limit": settings.limit}
+    with Claim(RECORD, KIND, _identity(tracker, corpus, schemas, settings.seed), about).working(folder):
+        paths = sets.make(corpus, plan, folder / "data", schemas=schemas, seed=settings.seed)
+        return [
+            _predict_set(
+                tracker, (name, plan.kind(name)), path, folder, complete=corpus.complete, workers=settings.workers
+            )
+            for name, path in paths.items()
+        ]
 
 
-def _claim(folder: Folder, record: dict[str, Any]) -> None:
-    """Checks that the folder is new, or has a run of the same tracker on the same data, which is resumed."""
-    text = encode_indented(record)
-    if files.claim_folder(folder, RECORD, text, "a folder of predictions of troth") != text:
-        what = "holds predictions of another model, or for other data"
-        raise UserError(what, file=str(folder), hint="name a new folder")
+def _identity(tracker: Tracker, corpus: TrackerCorpus, schemas: str | None, seed: int) -> dict[str, Any]:
+    """What predictions depend on. Dialogues count by their content, in whatever files and order they are."""
+    wordings = schemas or ""
+    if wordings and Folder(wordings).exists():
+        wordings = files.digest_tree(Folder(wordings))
+    return {
+        "model": tracker.digest or tracker.name,
+        "card": tracker.card,
+        "data": digest(corpus.dialogues),
+        "schema": digest(corpus.schema.values()),
+        "source of wordings": wordings,
+        "seed": seed,
+    }
 
 
 def _predict_set(
@@ -113,9 +125,8 @@ def _predict_set(
     corpus = TrackerCorpus.read(gold)
     turns = sum(1 for dialogue in corpus.dialogues for _ in dialogue.user_turns())
     began = time.monotonic()
+    _check_gold(target if target.exists() else part, corpus)
     if not target.exists():
-        with files.writing(str(part)):
-            part.mkdir(exist_ok=True)
         every = range(0, len(corpus.dialogues), SHARE)
         shares = {part / f"dialogues_{number:03d}.json": start for number, start in enumerate(every, 1)}
         shares = {file: start for file, start in shares.items() if not file.exists()}
@@ -131,9 +142,22 @@ def _predict_set(
             (part / source.SCHEMA).write_bytes(
                 document.data if document else encode_indented(list(corpus.schema.values()))
             )
+            files.sync_tree(part)
             part.rename(target)
     seconds = round(time.monotonic() - began, 3)
     return TrackedSet(name, kind, gold, str(target), len(corpus.dialogues), turns, seconds)
+
+
+def _check_gold(folder: Folder, corpus: TrackerCorpus) -> None:
+    """Notes which dialogues the predictions in a folder are for, or checks that they are for these, in this order."""
+    file, now = folder / GOLD, ordered_digest([*corpus.dialogues, *corpus.schema.values()])
+    if not file.is_file():
+        with files.writing(str(folder)):
+            folder.mkdir(exist_ok=True)
+        with files.replaced_file(str(file), lambda _: None) as out:
+            out.write(now.encode())
+    elif file.read_bytes() != now.encode():
+        raise UserError("holds predictions for other dialogues", file=str(folder), hint=START_ANEW)
 
 
 def _predict(schema: Schema, complete: bool, dialogues: Sequence[Dialogue], tracker: Tracker) -> list[Dialogue]:

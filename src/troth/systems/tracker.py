@@ -16,6 +16,7 @@ from troth.core.records import Dialogue, Frame, Schema, State
 from troth.core.version import __version__
 from troth.models import catalog
 from troth.readers.plain import encode_indented
+from troth.storage.files import digest_tree
 from troth.systems.data import turns_of
 from troth.systems.recipe import RECIPES, TRACKERS, TrackerModel, recipe_of
 
@@ -38,6 +39,7 @@ class Tracker:
     name: str
     card: TrackerCard
     model: TrackerModel
+    digest: str = ""  # of the files of its model; "": it has none
 
     def states(self, dialogues: Sequence[Dialogue], schema: Schema, *, complete: bool) -> list[Dialogue]:
         """The dialogues with predicted states in place of all annotation; what is said stays.
@@ -74,7 +76,8 @@ def open_tracker(model: Path) -> Tracker:
     folder = TRACKERS.load(text)() if text in TRACKERS else _folder(text)
     with reading(folder / CARD, "not a tracker", hint="train one: troth train"):
         card = msgspec.json.decode((folder / CARD).read_bytes(), type=TrackerCard)
-    return Tracker(text, card, recipe_of(card.recipe, card.options).open(str(folder), trained=True))
+    opened = recipe_of(card.recipe, card.options).open(str(folder), trained=True)
+    return Tracker(text, card, opened, digest_tree(folder))
 
 
 def describe(folder: Folder, card: TrackerCard) -> None:
@@ -93,8 +96,9 @@ def _folder(text: str) -> Folder:
 def _open_untrained(recipe: str, base: str) -> Tracker:
     if (untrained := recipe_of(recipe)).trains:
         raise UserError(f"recipe '{recipe}' must be trained first", hint="troth train tracker")
-    name = base or "embedded"
-    return Tracker(f"{recipe}:{name}", TrackerCard(recipe, model=name), untrained.open(name, trained=False))
+    base = base or "embedded"
+    model = untrained.open(base, trained=False)
+    return Tracker(f"{recipe}:{base}", TrackerCard(recipe, model=base), model, untrained.digest(base))
 
 
 def _with_states(dialogue: Dialogue, states: Sequence[dict[str, State]]) -> Dialogue:

@@ -20,19 +20,20 @@ import msgspec
 from msgspec.structs import replace as replace_fields
 
 from troth.core.data_options import format_option, schema_option, shots_option
+from troth.core.digest import ordered_digest
 from troth.core.errors import UserError
 from troth.core.extras import require
 from troth.core.names import Path, parse_names, path_of
 from troth.core.options import keywords, option, record_arguments, resolve
 from troth.readers.shots import Shots
-from troth.systems.checkpoint import is_done
+from troth.storage.claims import Claim
 from troth.systems.data import TrackerCorpus
 from troth.systems.evaluation import JGA, SLACK, TrackerEvaluation
 from troth.systems.loggers import check_installed, report_to
 from troth.systems.recipe import Recipe, TrackerModel, TrainableTracker, recipe_of
-from troth.systems.runs import check_claim, claim, curve, fit_settings, write_curve
+from troth.systems.runs import curve, fit_settings, training_claim, write_curve
 from troth.systems.tracker import CARD, Tracker, TrackerCard, describe
-from troth.systems.training import STATE, Fitting, Key, fit
+from troth.systems.training import Fitting, Key, fit
 
 FIRST = "first"
 BEST_LOSS, BEST_JGA = "best-loss", "best-jga"
@@ -104,19 +105,19 @@ def train_tracker(data: Path, out: Path, **options: Any) -> list[TrainedTracker]
     seeds, parent = list(settings.seeds), Folder(path_of(out))
     folders = {seed: parent if len(seeds) == 1 else parent / f"seed-{seed}" for seed in seeds}
     own = {name: dict(getattr(settings, name)) for name in ("options", "fit", "first_fit")}
-    records = {seed: record_arguments(replace(settings, seeds=[seed]), data=path_of(data)) | own for seed in seeds}
+    claims = {
+        seed: training_claim(record_arguments(replace(settings, seeds=[seed]), data=path_of(data)) | own)
+        for seed in seeds
+    }
     for seed, folder in folders.items():
-        check_claim(folder, records[seed])
-    return [_train(path_of(data), folder, settings, recipe, (seed, records[seed])) for seed, folder in folders.items()]
+        claims[seed].check(folder)
+    return [_train(path_of(data), folder, settings, recipe, (seed, claims[seed])) for seed, folder in folders.items()]
 
 
 def _train(
-    data: str, folder: Folder, settings: TrainSettings, recipe: Recipe, run: tuple[int, Mapping[str, Any]]
+    data: str, folder: Folder, settings: TrainSettings, recipe: Recipe, run: tuple[int, Claim]
 ) -> TrainedTracker:
-    import torch
-
     seed, _ = run
-    torch.manual_seed(seed)  # of weights that the pretrained model does not have
     how = fit_settings(settings.fit, seed)
     corpus = TrackerCorpus.read(data, schema=settings.schema, format=settings.format).sample(settings.shots, seed)
     corpus = corpus.augment(settings.augment, schemas=settings.schemas, seed=seed)
@@ -138,11 +139,19 @@ def _train(
         {} if evaluation is None else _keys(evaluation),
         report_to(parse_names(settings.log_to), folder, asdict(how)),
         lambda kept, metrics: describe(kept, replace_fields(card, training=asdict(how), metrics=metrics)),
+        _digests(corpus, dev),
     )
     state = fit(fitting, folder, how)
     if any(JGA in point for point in curve(folder)):
         write_curve(folder, gains=gains(folder))
     return TrainedTracker(str(folder), seed, state.step, state.best)
+
+
+def _digests(corpus: TrackerCorpus, dev: TrackerCorpus | None) -> dict[str, str]:
+    """The inputs of a training run by their content: a run is resumed with the same only."""
+    dev_records = [] if dev is None else [*dev.dialogues, dev.schema, dev.complete]
+    learned = [*corpus.dialogues, corpus.schema, corpus.complete, corpus.wordings]
+    return {"training data": ordered_digest(learned), "dev data": ordered_digest(dev_records)}
 
 
 @contextmanager
@@ -162,25 +171,25 @@ def _keys(evaluation: TrackerEvaluation) -> dict[str, Key]:
     return keys | ({SLACK: evaluation.steadiness} if len(evaluation.sets) > 1 else {})
 
 
-def _begin(
-    folder: Folder, settings: TrainSettings, recipe: Recipe, run: tuple[int, Mapping[str, Any]]
-) -> TrainableTracker[Any]:
+def _begin(folder: Folder, settings: TrainSettings, recipe: Recipe, run: tuple[int, Claim]) -> TrainableTracker[Any]:
     """The model to train: pretrained, a tracker to train further, or the result of the first phase.
 
     The folder is claimed when everything has been read, so that bad input leaves nothing behind.
     """
-    (seed, record), name, first = run, path_of(settings.model), folder / FIRST
-    if is_done(first / STATE):
-        return _check_trainable(recipe.open(str(first / BEST_LOSS), trained=True))
+    import torch
+
+    (seed, claim), name, first = run, path_of(settings.model), folder / FIRST
+    torch.manual_seed(seed)  # of weights that the pretrained model does not have
     model = _check_trainable(recipe.open(name, trained=(Folder(name) / CARD).is_file()))
     if not settings.first:
-        claim(folder, record)
+        claim.make(folder)
         return model
     how = fit_settings({"evaluate_every": 200, "patience": 3, **settings.first_fit}, seed)
     examples, dev = recipe.first_examples(model, parse_names(settings.first), seed)
     keep: dict[str, Key] = {BEST_LOSS: lambda metrics: -metrics["dev_loss"]}
-    claim(folder, record)
-    fit(Fitting(model, examples, dev, keep=keep), first, how)
+    claim.make(folder)
+    inputs = {"data of the first phase": ordered_digest([*examples, *dev])}
+    fit(Fitting(model, examples, dev, keep=keep, inputs=inputs), first, how)
     return _check_trainable(recipe.open(str(first / BEST_LOSS), trained=True))
 
 

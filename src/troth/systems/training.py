@@ -30,9 +30,11 @@ from troth.core.options import check_choice, option
 from troth.core.progress import bar, note
 from troth.core.randomness import generator
 from troth.storage import files
-from troth.systems.checkpoint import FitState, replaced_checkpoint, restore, store
+from troth.storage.claims import check_equal, working_alone
+from troth.systems.checkpoint import FitState, replaced_checkpoint, restore, store, weights_digest
 
 STATE, LOG, LAST = "state", "log.jsonl", "last"
+RUN = "a training run"
 WINDOW = 50  # batches that are sorted by length together: larger means less padding and less chance
 BETAS = (0.9, 0.999)
 
@@ -111,6 +113,7 @@ class Fitting:
     keep: Mapping[str, Key] = field(default_factory=dict)  # folder to key; the first decides when to stop
     report: Callable[[int, Metrics], None] = lambda _step, _metrics: None  # to TensorBoard and the like
     describe: Callable[[Path, Metrics], None] = lambda _folder, _metrics: None  # adds to the folder of a kept model
+    inputs: Mapping[str, str] = field(default_factory=dict)  # digests of the data; others are not resumed with
 
 
 class InterruptedTraining(KeyboardInterrupt):
@@ -119,7 +122,9 @@ class InterruptedTraining(KeyboardInterrupt):
 
 def fit(fitting: Fitting, folder: Path, settings: FitSettings) -> FitState:
     """Trains a model, or resumes the run in this folder; returns its final state."""
-    with _handle_signals() as signals:
+    with files.writing(str(folder)):
+        folder.mkdir(parents=True, exist_ok=True)
+    with _handle_signals() as signals, working_alone(folder):
         run = _Run(fitting, folder, settings, signals)
         try:
             with bar("training") as progress:
@@ -164,12 +169,13 @@ class _Run:
         self.trained = [one for group in groups for one in group["params"]]
         torch.manual_seed(settings.seed)
         self.optimizer = torch.optim.AdamW(groups, settings.rate, BETAS, weight_decay=settings.decay, fused=True)
-        self.state, self.epoch, self.batches = FitState(), -1, list[list[int]]()
-        with files.writing(str(folder)):
-            folder.mkdir(parents=True, exist_ok=True)
+        inputs = {**fitting.inputs, "base model": weights_digest(self.model.module)}
+        self.state, self.epoch, self.batches = FitState(inputs=inputs), -1, list[list[int]]()
         files.recover(folder / STATE)
         if (folder / STATE).is_dir():
             self.state = restore(self.model.module, self.optimizer, folder / STATE)
+            if self.state.inputs:  # an earlier version did not record them
+                check_equal(folder, RUN, self.state.inputs, inputs)
         self._cut_log()
         signals.begin()
 

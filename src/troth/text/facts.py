@@ -8,8 +8,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import product
 from typing import Literal, NamedTuple
 
 from troth.core.text_cache import text_cache
@@ -159,6 +161,64 @@ def agree(said: Fact, known: Fact) -> bool:
     return said.kind == known.kind and said.value == known.value
 
 
+class FactIndex:
+    """The facts of a text, arranged so that one question takes the same time however many there are."""
+
+    def __init__(self, facts: Sequence[Fact]) -> None:
+        self._facts = {(fact.kind, fact.value) for fact in facts}
+        self._amounts: set[tuple[str, str]] = set()  # value and unit, of numbers and money
+        self._measured: dict[str, list[float]] = {}  # amounts in the base unit, by what is measured
+        self._readings: set[str] = set()  # of times
+        self._dates: set[tuple[str, ...]] = set()  # with every choice of parts left open
+        for fact in facts:
+            if fact.kind in ("number", "money"):
+                self._amounts |= {(fact.value, fact.unit), (fact.value, "*")}
+                if fact.unit in units():
+                    unit = units()[fact.unit]
+                    self._measured.setdefault(unit.measures, []).append(float(fact.value) * unit.factor)
+            elif fact.kind == "time":
+                self._readings.update(clock_readings(fact.value))
+            elif fact.kind == "date" and len(parts := fact.value.split("-")) == 3:
+                self._dates.update(product(*((part, "*") for part in parts)))
+        for amounts in self._measured.values():
+            amounts.sort()
+
+    def has(self, said: Fact) -> bool:
+        """Whether any of the facts implies `said`, see `agree`."""
+        if said.kind == "time":
+            return not self._readings.isdisjoint(clock_readings(said.value))
+        if said.kind == "date":
+            parts = tuple(said.value.split("-"))
+            is_known = parts in self._dates if len(parts) == 3 else ("date", said.value) in self._facts
+            return is_known or ("number", said.value.removesuffix("-*-*")) in self._facts
+        if said.kind == "number" and any(("date", f"{said.value}{rest}") in self._facts for rest in ("", "-*-*")):
+            return True
+        if said.kind in ("number", "money"):
+            return self._has_amount(said)
+        return (said.kind, said.value) in self._facts
+
+    def _has_amount(self, said: Fact) -> bool:
+        if not said.unit:
+            return (said.value, "*") in self._amounts
+        if (said.value, "") in self._amounts:
+            return True
+        if said.unit not in units():
+            return (said.value, said.unit) in self._amounts
+        unit = units()[said.unit]
+        known, amount = self._measured.get(unit.measures, []), float(said.value) * unit.factor
+        at = bisect_left(known, amount)
+        # The nearest ones; and the ends, which may be infinite.
+        return any(
+            _is_same_amount(amount, other) for other in (*known[max(0, at - 1) : at + 2], *known[:1], *known[-1:])
+        )
+
+
+@text_cache
+def fact_index(text: str) -> FactIndex:
+    """The index of the facts of a text."""
+    return FactIndex(find_facts(text))
+
+
 def date_shape(value: str) -> str:
     """Which parts a date has, with 0 for every number: `0-*-*` is a year, `*-0-0` a day of a month."""
     if value.startswith("century"):
@@ -184,8 +244,12 @@ def _amounts_agree(said: Fact, known: Fact) -> bool:
         if said_unit is None or known_unit is None or said_unit.measures != known_unit.measures:
             return said.unit == known.unit and said.value == known.value
         amount, other = float(said.value) * said_unit.factor, float(known.value) * known_unit.factor
-        return abs(amount - other) <= 1e-9 * max(amount, other)
+        return _is_same_amount(amount, other)
     return said.value == known.value
+
+
+def _is_same_amount(amount: float, other: float) -> bool:
+    return abs(amount - other) <= 1e-9 * max(amount, other)
 
 
 _Reading = tuple[FactKind, str, str] | None

@@ -31,7 +31,7 @@ def find_names(text: str, known: frozenset[str] = frozenset()) -> tuple[Fact, ..
     words = _LETTERS.findall(text)
     if not words or sum(word.islower() for word in words) < MIN_LOWER * len(words):
         return ()
-    certain = known | _words_capitalised_inside(text)
+    inside = _words_capitalised_inside(text)
     openers, not_names = word_set("sentence_openers"), word_set("not_names")
     names: list[Fact] = []
     for match in _NAME.finditer(text):
@@ -48,7 +48,7 @@ def find_names(text: str, known: frozenset[str] = frozenset()) -> tuple[Fact, ..
         plain = [_plain(part) for part in parts]
         if not parts or all(word in not_names for word in plain):
             continue
-        if len(parts) == 1 and (plain[0] in openers or (at_start and plain[0] not in certain)):
+        if len(parts) == 1 and (plain[0] in openers or (at_start and plain[0] not in known and plain[0] not in inside)):
             continue
         while plain and plain[-1] in not_names:
             end -= len(parts.pop()) + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -84,8 +85,9 @@ def cells(system: TrackedSystem, metrics: Sequence[Metric], grouping: Grouping) 
             for metric, rules, parts in whole:
                 yield Cell(metric, parts.take(parts.units.turn == position), rules, Group("turn", str(position)))
     if "slot" in by and system.slot_table is not None:
+        recipes = {metric.name: recipe(metric, system.frames) for metric in metrics}
         for metric, group, parts in _slots(system, system.slot_table, metrics):
-            yield Cell(metric, parts, recipe(metric, system.frames), group)
+            yield Cell(metric, parts, recipes[metric.name], group)
 
 
 def recipe(metric: Metric, frames: Frames) -> tuple[Any, ...]:
@@ -138,11 +140,15 @@ def _slots(system: TrackedSystem, table: Floats, metrics: Sequence[Metric]) -> I
     frames = system.frames
     column = {name: table[:, place] for name, place in SLOT_COLUMN.items()}
     wanted = {metric.name: metric for metric in metrics}
+    by_slot = np.argsort(column["slot"], kind="stable")
+    ends = np.searchsorted(column["slot"][by_slot], np.arange(len(system.slots)), side="right")
+    of_service = cache(lambda service: frames.take(frames.column("service") == service))
+    all_units = frames.units(by_turn=False)
     for code, name in sorted(enumerate(system.slots), key=lambda item: item[1]):
-        rows = column["slot"] == code
+        rows = by_slot[ends[code - 1] if code else 0 : ends[code]]
         score = column["score"][rows]
         if "jga" in wanted:
-            mine = frames.take(frames.column("service") == column["service"][rows][0])
+            mine = of_service(column["service"][rows][0])
             units = mine.units(by_turn=False)
             at = _places(units.dialogue, units.turn, column["dialogue"][rows], column["turn"][rows])
             lost = np.bincount(at, weights=1.0 - score, minlength=len(units))
@@ -151,7 +157,7 @@ def _slots(system: TrackedSystem, table: Floats, metrics: Sequence[Metric]) -> I
         if "aga" in wanted:
             active = (column["active"][rows] == 1.0).astype(float)
             keys = [column[key][rows].astype(np.int64) for key in ("dialogue", "turn", "service")]
-            units = replace(frames.units(by_turn=False), dialogue=keys[0], turn=keys[1], item=keys[2])
+            units = replace(all_units, dialogue=keys[0], turn=keys[1], item=keys[2])
             yield wanted["aga"], Group("slot", name), Parts(score * active, active, units)
 
 

@@ -7,16 +7,19 @@ caller counts and the next run asks again.
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
+from troth.agents.live.budget import Budget, UnansweredError
 from troth.core.errors import UserError, one_line
 from troth.core.registry import import_path
 from troth.core.trajectories import Message, Usage
@@ -29,9 +32,11 @@ from troth.models.client import (
     parse_address,
     parse_completion,
     retry,
+    run_in_background,
 )  # fmt: skip
 from troth.readers.trajectories.messages import messages as read_messages
 from troth.readers.trajectories.messages import usage
+from troth.storage.files import sha256
 
 KEY = "OPENAI_API_KEY"
 MAX_BYTES = 8_000_000  # of an answer
@@ -40,10 +45,6 @@ FORMS = "endpoint:http://HOST:PORT/v1#MODEL, or module:function"
 BROKEN = "broken answer"
 
 Chat = Sequence[Mapping[str, Any]]  # messages, or tools, in OpenAI's layout
-
-
-class UnansweredError(Exception):
-    """No usable answer after all tries; the text is the reason, in a few words."""
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -66,8 +67,13 @@ class Assistant(Protocol):
     @property
     def name(self) -> str: ...
 
-    def ask(self, messages: Chat, tools: Chat, *, seed: int) -> Reply:
-        """The next message; raises UnansweredError."""
+    @property
+    def identity(self) -> str:
+        """What must be equal to resume a run: the name and, of a function, a digest of its code."""
+        ...
+
+    def ask(self, messages: Chat, tools: Chat, *, seed: int, budget: Budget) -> Reply:
+        """The next message; raises UnansweredError. Every request is charged to the budget."""
         ...
 
 
@@ -83,36 +89,62 @@ class EndpointAssistant:
     def name(self) -> str:
         return f"{self.client.url}#{self.model}"
 
-    def ask(self, messages: Chat, tools: Chat, *, seed: int) -> Reply:
+    @property
+    def identity(self) -> str:
+        return self.name
+
+    def ask(self, messages: Chat, tools: Chat, *, seed: int, budget: Budget) -> Reply:
         request: dict[str, Any] = {
             "model": self.model, "messages": messages, "temperature": self.temperature, "seed": seed,
         }  # fmt: skip
         body = json.dumps(request | ({"tools": tools} if tools else {}), ensure_ascii=False).encode()
         begun = time.monotonic()
+
+        def parse(data: bytes) -> Reply:
+            reply = None
+            try:
+                reply = _parse_reply(data, begun)
+            finally:  # a broken answer has a price, too
+                budget.settle(len(body), len(data), None if reply is None else reply.usage)
+            return reply
+
         try:
-            return self.client.chat(body, parse=lambda data: _parse_reply(data, begun), max_bytes=MAX_BYTES)
+            return self.client.chat(body, parse=parse, before=lambda: budget.charge(len(body)), max_bytes=MAX_BYTES)
         except ServerError as error:
             text = one_line(error.text)[:SAID] if isinstance(error, RefusedError) and not error.temporary else ""
             raise UnansweredError(f"{error}: {text}" if text else str(error)) from error
 
 
 class CallableAssistant:
-    """A Python function of (messages, tools) that returns a message in OpenAI's layout, or its text."""
+    """A Python function of (messages, tools) that returns a message in OpenAI's layout, or its text; also `async`."""
 
     def __init__(self, function: Callable[..., Any], name: str, *, retries: int) -> None:
         self.function, self.name, self.retries = function, name, retries
 
-    def ask(self, messages: Chat, tools: Chat, *, seed: int) -> Reply:
+    @property
+    def identity(self) -> str:
+        return f"{self.name}#{_code_digest(self.function)}"
+
+    def ask(self, messages: Chat, tools: Chat, *, seed: int, budget: Budget) -> Reply:
         del seed  # the function decides about randomness itself
-        begun = time.monotonic()
+        begun, sent = time.monotonic(), len(json.dumps([messages, tools], default=str))
+
+        def attempt() -> Reply:
+            budget.charge(sent)
+            reply = self._call(messages, tools, begun)
+            budget.settle(sent, len(json.dumps(reply.message)), reply.usage)
+            return reply
+
         try:
-            return retry(lambda: self._call(messages, tools, begun), self.retries, (MalformedAnswerError,))
+            return retry(attempt, self.retries, (MalformedAnswerError,))
         except ServerError as error:
             raise UnansweredError(str(error)) from error
 
     def _call(self, messages: Chat, tools: Chat, begun: float) -> Reply:
         try:
             answer = self.function(list(messages), list(tools))
+            if inspect.iscoroutine(answer):
+                answer = run_in_background(answer)
         except UserError:
             raise
         except Exception as error:
@@ -134,6 +166,15 @@ def open_assistant(
             url, model or "default", temperature=temperature, timeout=timeout, retries=retries, key=key
         )
     return CallableAssistant(_function(name), name, retries=retries)
+
+
+def _code_digest(function: Callable[..., Any]) -> str:
+    """A digest of the file that defines a function, or the class of a callable object; "" where there is no file."""
+    definition = function if inspect.isroutine(function) else type(function)
+    with suppress(OSError, TypeError):
+        if file := inspect.getsourcefile(inspect.unwrap(definition)):
+            return sha256(Path(file))[:16]
+    return ""
 
 
 def _function(name: str) -> Callable[..., Any]:
@@ -163,7 +204,8 @@ def _check_reply(message: Any, spent: Usage | None) -> Reply:
     """A reply that can be read as one message with text or calls; raises MalformedAnswerError for any other."""
     if isinstance(message, dict):
         reply = Reply(message, spent)
-        with suppress(UserError, UnicodeEncodeError, RecursionError, TypeError):
+        with suppress(UserError, ValueError, RecursionError, TypeError):
+            json.dumps(message, allow_nan=False)  # NaN is not JSON, and the journal would store it as null
             msgspec.json.encode(reply)  # as the journal stores it; half a surrogate pair has no UTF-8
             if (read := reply.read()).text or read.calls:
                 return reply

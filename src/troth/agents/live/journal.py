@@ -1,4 +1,4 @@
-"""Answers of an assistant kept on disk, so that an interrupted run can be resumed, and a budget of what may be asked.
+"""Answers of an assistant kept on disk, so that an interrupted run can be resumed.
 
 Answers go to a JSON Lines file by the digest of the question; lines are appended whole, and one that was torn by
 a kill, or damaged, is passed over. A question that two conversations ask at the same time is asked once.
@@ -7,7 +7,6 @@ a kill, or damaged, is passed over. A question that two conversations ask at the
 from __future__ import annotations
 
 import hashlib
-import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -16,13 +15,9 @@ from typing import Any
 
 import msgspec
 
-from troth.agents.live.endpoint import Reply, UnansweredError
+from troth.agents.live.endpoint import Reply
 from troth.core.decode import reading
-from troth.core.errors import UserError
 from troth.storage.files import writing
-
-EXHAUSTED = "budget"
-UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -86,42 +81,3 @@ class Journal:
             self.asked += 1
             with self.path.open("ab") as file:  # a line break first: the line before may be torn
                 file.write(b"\n" + line if file.tell() else line)
-
-
-class Budget:
-    """What a run may ask: a number of questions or of tokens. Answers from the journal cost nothing."""
-
-    def __init__(self, text: str | int | None) -> None:
-        """`text`: such as `500`, `500 calls`, `200k tokens`; None: without a limit."""
-        limit = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([km]?)\s*(calls?|tokens?)?", str(text or "").strip().lower())
-        if text is not None and (limit is None or float(limit[1]) <= 0):
-            raise UserError(f"'{text}' is not a valid budget", hint="such as 500, 500calls or 200ktokens")
-        self.unit = "tokens" if limit is not None and (limit[3] or "").startswith("token") else "calls"
-        self.limit = None if limit is None else float(limit[1]) * UNITS[limit[2]]
-        self.calls = self.tokens = 0
-        self._lock = threading.Lock()
-
-    def stop(self) -> None:
-        """From now on nothing more is asked."""
-        self.limit = 0
-
-    def spend(self, ask: Callable[[], Reply]) -> Reply:
-        """What `ask` gives, counted; UnansweredError once the budget is used up."""
-        with self._lock:
-            used = self.tokens if self.unit == "tokens" else self.calls
-            if self.limit is not None and used >= self.limit:
-                raise UnansweredError(EXHAUSTED)
-            self.calls += 1
-        reply = ask()
-        with self._lock:
-            self.tokens += _tokens(reply)
-        return reply
-
-
-def _tokens(reply: Reply) -> int:
-    """The tokens that a reply has cost; where the server does not say, about four characters of the answer each."""
-    spent = reply.usage
-    counted = (
-        [] if spent is None else [count for count in (spent.input_tokens, spent.output_tokens) if count is not None]
-    )
-    return sum(counted) if counted else len(msgspec.json.encode(reply.message)) // 4 + 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,8 @@ from troth.agents.live.replay import Recording, ToolWording, make_recordings, op
 from troth.agents.live.summary import ORIGINAL
 from troth.agents.live.users import reword_users
 from troth.core.data_options import format_option
-from troth.core.decode import TOO_DEEP, is_too_deep
+from troth.core.decode import is_too_deep
+from troth.core.digest import joined_digest
 from troth.core.errors import UserError
 from troth.core.names import Path, parse_names, path_of
 from troth.core.options import option, seed_option
@@ -27,6 +27,7 @@ from troth.perturb.schemas import calls as renamed_calls
 from troth.perturb.schemas.calls import NAMES, FunctionNames
 from troth.perturb.schemas.files import variant_names
 from troth.readers import tools as tool_readers
+from troth.readers.digests import content_digest
 
 SAFE = re.compile(r"[^A-Za-z0-9_-]")  # what OpenAI's API does not take in the name of a function
 MAKE = "make them with: troth perturb schema TOOLS FOLDER --make paraphrase"
@@ -87,6 +88,7 @@ class RunPlan(NamedTuple):
     own_tools: dict[str, ToolWording]  # by task, where the tools are not the same for all
     sets: list[WordingSet]
     identity: dict[str, str]  # what a folder must share to be resumed
+    deep_tools: int = 0  # tools that are sent without their parameters, which are nested too deeply
 
     def wording(self, wording_set: WordingSet, task: str) -> ToolWording:
         return wording_set.wording or self.own_tools[task]
@@ -125,10 +127,17 @@ def make_plan(agent: str, tasks: str, settings: RunAgentSettings) -> RunPlan:
     if len({one.name for one in sets}) < len(sets):
         raise UserError("two sets have one name", hint="rewordings of tools and users need different names")
     identity = {
-        "agent": agent, "tasks": _digest(tasks), "tools": "" if tools is None else _digest(tools),
-        "temperature": str(settings.temperature), "steps": str(settings.steps), "seed": str(settings.seed),
-    }  # fmt: skip
-    return RunPlan(agent, replayable, own, sets, identity)
+        "agent": agent,
+        "tasks": content_digest(tasks),
+        "tools": "" if tools is None else content_digest(tools),
+        "gold": joined_digest(map(content_digest, corpora.gold_files(settings.gold))),
+        "temperature": str(settings.temperature),
+        "steps": str(settings.steps),
+        "seed": str(settings.seed),
+    }
+    tools_by_id = {id(t): t for one in trials for t in (*corpus.tools, *one.tools, *corpus.tasks[one.unit].tools)}
+    deep = len({tool.name for tool in tools_by_id.values() if is_too_deep(tool.parameters)})
+    return RunPlan(agent, replayable, own, sets, identity, deep)
 
 
 def _original(tools: Sequence[Tool]) -> ToolWording:
@@ -163,15 +172,4 @@ def _wording(name: str, functions: Sequence[dict[str, Any]], names: Mapping[str,
 
 
 def _parameters(schema: dict[str, Any]) -> Any:
-    if is_too_deep(schema):
-        raise UserError(f"the parameters of a tool are {TOO_DEEP}")
-    return json_schema(schema) or {"type": "object", "properties": {}}
-
-
-def _digest(path: str) -> str:
-    root = Folder(path)
-    files = sorted(root.iterdir()) if root.is_dir() else [root]
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.read_bytes() if file.is_file() else b"")
-    return digest.hexdigest()
+    return (json_schema(schema) if not is_too_deep(schema) else None) or {"type": "object", "properties": {}}

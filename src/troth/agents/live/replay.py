@@ -21,6 +21,7 @@ from troth.perturb.schemas import calls as renamed_calls
 from troth.perturb.schemas import mentions
 from troth.perturb.schemas.calls import FunctionNames
 from troth.readers.trajectories import chat
+from troth.text.normalize import compose
 
 STOP = "###STOP###"  # τ-bench: the user ends the conversation
 NOT_RECORDED = "No result of this call was recorded."
@@ -101,7 +102,7 @@ def _collect(trajectory: Trajectory, results: dict[str, list[str]]) -> dict[str,
 def call_key(call: Call) -> str:
     """What two calls share that are the same: the tool and its arguments. null is absent, and 1.0 is 1."""
     present = {name: value for name, value in call.arguments.items() if value is not None}
-    return f"{call.tool} {msgspec.json.encode(normalize_numbers(present), order='sorted').decode()}"
+    return f"{call.tool} {msgspec.json.encode(compose(normalize_numbers(present)), order='sorted').decode()}"
 
 
 def replay(

@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from troth.agents.live import summary
-from troth.agents.live.endpoint import Assistant, Chat, Reply, UnansweredError, open_assistant
-from troth.agents.live.journal import Budget, Journal
+from troth.agents.live.budget import Budget, UnansweredError
+from troth.agents.live.endpoint import Assistant, Chat, Reply, open_assistant
+from troth.agents.live.journal import Journal
 from troth.agents.live.plan import RunAgentSettings, RunPlan, WordingSet, make_plan
 from troth.agents.live.replay import Recording, Replayed, ToolWording, replay
 from troth.agents.live.summary import LiveSet, ReplayKey
-from troth.core.decode import reading
-from troth.core.errors import UserError
+from troth.core.decode import TOO_DEEP
 from troth.core.names import Path, format_count, path_of
 from troth.core.options import keywords, record_arguments, resolve
 from troth.core.progress import bar
@@ -34,7 +34,8 @@ from troth.core.tasks import Task
 from troth.readers.plain import encode_indented
 from troth.readers.trajectories import chat
 from troth.stats.estimates import Resampling, SystemCells, build_result
-from troth.storage.files import claim_folder, replaced_file, writing
+from troth.storage.claims import Claim
+from troth.storage.files import replaced_file, writing
 
 PLAN, JOURNAL, MISSED, RESULT = "plan.json", "journal.jsonl", "missing.json", "result"
 
@@ -73,12 +74,13 @@ def run_agent(agent: str | Callable[..., Any], tasks: Path, **options: Any) -> R
     )  # fmt: skip
     plan = make_plan(live.name, path_of(tasks), settings)
     folder = Folder(path_of(settings.out))
-    _open(folder, plan.identity)
-    journal, budget = Journal(folder / JOURNAL), Budget(settings.budget)
-    replays = _replay_all(plan, settings, _Live(live, journal, budget))
-    _write(folder, replays)
-    result = _result(plan, replays, settings, (journal, budget))
-    result.save(folder / RESULT)
+    budget = Budget(settings.budget)
+    with Claim(PLAN, "a run of an assistant", plan.identity | {"agent": live.identity}).working(folder):
+        journal = Journal(folder / JOURNAL)
+        replays = _replay_all(plan, settings, _Live(live, journal, budget))
+        _write(folder, replays)
+        result = _result(plan, replays, settings, (journal, budget))
+        result.save(folder / RESULT)
     return result
 
 
@@ -91,8 +93,8 @@ class _Live(NamedTuple):
 
     def ask(self, wording: ToolWording, trial: int, seed: int, messages: Chat) -> Reply:
         question = {"agent": self.assistant.name, "tools": wording.tools, "messages": messages, "trial": trial}
-        ask = partial(self.assistant.ask, list(messages), wording.tools, seed=seed + trial)
-        return self.journal.answer(question, lambda: self.budget.spend(ask))
+        ask = partial(self.assistant.ask, list(messages), wording.tools, seed=seed + trial, budget=self.budget)
+        return self.journal.answer(question, ask)
 
 
 def _replay_all(plan: RunPlan, settings: RunAgentSettings, live: _Live) -> dict[ReplayKey, Replayed | str]:
@@ -141,16 +143,6 @@ def _replay_all(plan: RunPlan, settings: RunAgentSettings, live: _Live) -> dict[
         waiting.clear()
         live.budget.stop()
     return {key: replays[key] for key in jobs}
-
-
-def _open(folder: Folder, identity: dict[str, str]) -> None:
-    """A new folder, or one in which the same run was begun."""
-    text = claim_folder(folder, PLAN, encode_indented(identity), "a run of an assistant")
-    with reading(folder / PLAN, hint="choose another folder"):
-        before = msgspec.json.decode(text, type=dict[str, str])
-    if other := [name for name, value in identity.items() if before.get(name) != value]:
-        what = f"holds a run with another {' and '.join(other)}"
-        raise UserError(what, file=str(folder), hint="choose another folder")
 
 
 def _write(folder: Folder, replays: Mapping[ReplayKey, Replayed | str]) -> None:
@@ -232,7 +224,8 @@ def _notes(
     total: Counter[str] = Counter()
     for item in counts.values():
         total.update(item)
-    notes = [f"{journal.asked} answers were asked for, {budget.tokens} tokens; others were known from before"]
+    requests = f" in {budget.calls} requests" if budget.calls != journal.asked else ""
+    notes = [f"{journal.asked} answers were asked for{requests}, {budget.tokens} tokens; others were known from before"]
     if reasons := Counter(item for item in replays.values() if isinstance(item, str)):
         why = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
         lacking = f"{total['missing']} of {total['conversations']} conversations are missing"
@@ -243,6 +236,8 @@ def _notes(
         notes.append(f"cut after the last step that is allowed: {format_count(total['turns_cut'], 'turn')}")
     if not all(plan.wording(plan.sets[0], item.task).tools for item in plan.recordings):
         notes.append("there are tasks without tools; give their definitions")
+    if plan.deep_tools:
+        notes.append(f"tools that were sent without their parameters, which are {TOO_DEEP}: {plan.deep_tools}")
     if any(item.expected is None for item in plan.recordings):
         notes.append("tasks without expected calls are compared with the calls of their recording")
     return notes

@@ -91,8 +91,12 @@ class Contest:
         whole = [score for score in self.scores if score.group == ALL]
         return unbeaten(whole, self.test) if len(self.systems) > 1 else frozenset()
 
+    @cached_property
+    def _by_name(self) -> dict[str, ScoredSystem]:
+        return {system.name: system for system in reversed(self.systems)}  # of equal names the first
+
     def system(self, name: str) -> ScoredSystem:
-        return next(system for system in self.systems if system.name == name)
+        return self._by_name[name]
 
     def difference(self, base: str, other: str, metric: str) -> float:
         ours, theirs = (self.system(name).value(metric) for name in (base, other))

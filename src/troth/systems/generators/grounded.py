@@ -13,6 +13,7 @@ from pathlib import Path as Folder
 from typing import TYPE_CHECKING, Any
 
 from troth.core.data_options import format_option
+from troth.core.digest import ordered_digest
 from troth.core.errors import UserError
 from troth.core.extras import require
 from troth.core.names import Path, format_count, parse_names, path_of
@@ -27,7 +28,7 @@ from troth.storage.cache import Store
 from troth.systems.generators.card import BEST, folder_of
 from troth.systems.generators.train import PAPER, TrainedGenerator
 from troth.systems.loggers import check_installed, report_to
-from troth.systems.runs import claim, fit_settings, write_curve
+from troth.systems.runs import fit_settings, training_claim, write_curve
 from troth.systems.text import TextExample, TextLearner, TextNetwork
 from troth.systems.training import Fitting, Key, Metrics, fit
 
@@ -71,7 +72,7 @@ def train_grounded(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     dev = [] if settings.dev is None else _items(path_of(settings.dev), settings, settings.dev_limit)
     place = folder_of(settings.model)
     network = TextNetwork(place, length=settings.length, answer=settings.answer)
-    claim(folder, record_arguments(settings, data=path_of(data)) | {"fit": dict(settings.fit)})
+    training_claim(record_arguments(settings, data=path_of(data)) | {"fit": dict(settings.fit)}).make(folder)
     responder = Responder(ModelFiles(str(place), lambda: place), Store.at(None))
     reach = network.length + (network.answer if network.decoder else 0)
     responder.loaded = LoadedModel(network.tokenizer, network.module, reach)  # loaded once, and read by both
@@ -85,8 +86,9 @@ def train_grounded(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     keys: dict[str, Key] = {BEST[0]: lambda metrics: -metrics["dev_loss"]} if dev else {}
     learned, measured = ([_example(network, responder, item) for item in some] for some in (items, dev))
     fitting = Fitting(
-        model, learned, measured, None, keys, report_to(parse_names(settings.log_to), folder, asdict(how)), describe
-    )
+        model, learned, measured, None, keys, report_to(parse_names(settings.log_to), folder, asdict(how)), describe,
+        {"training data": ordered_digest(items), "dev data": ordered_digest(dev)},
+    )  # fmt: skip
     state = fit(fitting, folder, how)
     if dev:
         write_curve(folder)

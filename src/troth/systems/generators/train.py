@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import msgspec
 
 from troth.core.data_options import format_option, nli_option, schema_option, shots_option
+from troth.core.digest import ordered_digest
 from troth.core.errors import UserError
 from troth.core.extras import require
 from troth.core.names import Path, parse_names, path_of
@@ -28,7 +29,7 @@ from troth.responses.templates import Templates
 from troth.systems.generators.card import GeneratorCard, Method, describe, folder_of
 from troth.systems.generators.encodings import Encoding, ResponseTurn, encode_acts, example, response_turns, source_of
 from troth.systems.loggers import check_installed, report_to
-from troth.systems.runs import check_claim, claim, fit_settings, write_curve
+from troth.systems.runs import fit_settings, training_claim, write_curve
 from troth.systems.text import TextNetwork
 from troth.systems.training import Fitting, Key, Metrics, fit
 
@@ -96,8 +97,8 @@ def train_response(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     check_installed(parse_names(settings.log_to))
     templates = {} if settings.templates is None else template_files.read(path_of(settings.templates))
     folder, how = Folder(path_of(out)), fit_settings({**PAPER, **settings.fit}, settings.seed)
-    record = record_arguments(settings, data=path_of(data)) | {"fit": dict(settings.fit)}
-    check_claim(folder, record)
+    claim = training_claim(record_arguments(settings, data=path_of(data)) | {"fit": dict(settings.fit)})
+    claim.check(folder)
     read = corpus.read(data, settings.schema, format=settings.format)
     dialogues = sample(read.dialogues, settings.shots, settings.seed)
     ids = {dialogue.id for dialogue in dialogues}
@@ -114,7 +115,7 @@ def train_response(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     note(f"{model.count:,} of {every + model.count * (settings.method == 'pt'):,} numbers are trained")
     learned = [_example(network, turn, read, card, templates) for turn in turns if turn.system.gold.strip()]
     evaluation = None if settings.dev is None else ResponseEvaluation(settings, card, templates)
-    claim(folder, record)  # once everything is read: bad input leaves no folder behind
+    claim.make(folder)  # once everything is read: bad input leaves no folder behind
     fitting = Fitting(
         model,
         learned,
@@ -123,6 +124,10 @@ def train_response(data: Path, out: Path, **options: Any) -> TrainedGenerator:
         {} if evaluation is None else KEYS,
         report_to(parse_names(settings.log_to), folder, asdict(how)),
         lambda place, metrics: describe(place, msgspec.structs.replace(card, metrics=metrics), templates),
+        {
+            "training data": ordered_digest([*read.dialogues, read.schema, templates]),
+            "dev data": ordered_digest([] if evaluation is None else [*evaluation.corpus.dialogues]),
+        },
     )
     state = fit(fitting, folder, how)
     if evaluation is not None:

@@ -34,8 +34,7 @@ class ExportedSpan(Tracking, TrackerModel):
         shared = folder.parent
         require("onnxruntime", "tokenizers", extra="nli")
         super().__init__(Tokens.read(shared / TOKENIZER, 0))
-        with reading(shared / WORDS, DAMAGED, hint=FETCH, also=(ValueError, EOFError)):
-            self._words = unpack_words(np.load(shared / WORDS), np.load(shared / SCALES))
+        self._words = read_words(shared)
         files = (folder / UPPER, folder / MODEL, shared / LOWER, shared / SENTENCE)
         self._upper, self._model, self._lower, self._sentence = map(_session, files)
 
@@ -66,6 +65,16 @@ def pack_words(words: Floats) -> tuple[Any, Any]:
     whole = np.clip(np.round(blocks / scales[..., None].astype(np.float32)), -7, 7).astype(np.int8) + 8
     flat = whole.reshape(len(words), -1).astype(np.uint8)
     return flat[:, ::2] | (flat[:, 1::2] << 4), scales
+
+
+def read_words(shared: Path) -> Floats:
+    """The word vectors of a folder."""
+    with (
+        reading(shared / WORDS, DAMAGED, hint=FETCH, also=(Exception,)),  # a damaged header can make anything fail
+        (shared / WORDS).open("rb") as words,
+        (shared / SCALES).open("rb") as scales,
+    ):
+        return unpack_words(np.load(words), np.load(scales))
 
 
 def unpack_words(table: Any, scales: Any) -> Floats:
