@@ -109,7 +109,7 @@ def dst(
     norm: str | None = None,
     fga: str | None = None,
     metrics: str | Iterable[str] | None = None,
-    rates: Iterable[float] = (0.25, 0.5, 0.75, 1.0),
+    rates: Sequence[float] | None = None,
     by: str | Iterable[str] = (),
     schema: Path | Schema | None = None,
     train_schema: Path | None = None,

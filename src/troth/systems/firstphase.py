@@ -2,9 +2,9 @@
 
 Soloist (Peng et al. 2021) learns states of other dialogues first. PrefineDST (Cho et al. 2022) learns tasks that hold
 what a tracker needs, such as coreference and paraphrase, each example by one of the task's prompts, drawn. Muppet
-(Aghajanyan et al. 2021) learns tasks, too, but each in one form; an example's loss is divided by the logarithm of the
-number of its possible answers, so that tasks count alike. Its heads for classification are answers as text here. The
-first phase stops when the loss on its dev examples falls no more.
+(Aghajanyan et al. 2021) learns tasks, too, but each in one form; an example's loss is divided by log n, so that tasks
+count alike: n is the number of classes or, where any text is an answer, the size of the vocabulary. Its heads for
+classification are answers as text here. The first phase stops when the loss on its dev examples falls no more.
 """
 
 from __future__ import annotations
@@ -74,8 +74,7 @@ class Muppet(PrefineDst, frozen=True, kw_only=True):
         for fields in task.read(path):
             text, answer = task.put(fields, 0)
             example = network.example((f"{name}: {text}", " "), answer)
-            per_token = len(example.target) * math.log(len(network.tokenizer))
-            yield example._replace(weight=1 / (math.log(task.classes) if task.classes else per_token))
+            yield example._replace(weight=1 / math.log(task.classes or len(network.tokenizer)))
 
 
 def split(every: Sequence[list[Any]]) -> tuple[list[Any], list[Any]]:

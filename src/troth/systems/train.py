@@ -135,9 +135,10 @@ def _train(
         examples,
         [] if dev is None else list(model.examples(dev.turns())),
         None if evaluation is None else lambda: evaluation(tracker),
-        {} if evaluation is None else _keys(evaluation),
+        {} if evaluation is None else {BEST_JGA: lambda metrics: metrics.get(JGA, 0.0)},
         report_to(parse_names(settings.log_to), folder, asdict(how)),
         lambda kept, metrics: describe(kept, replace_fields(card, training=asdict(how), metrics=metrics)),
+        {SLACK: evaluation.slacks} if evaluation is not None and len(evaluation.sets) > 1 else {},
     )
     state = fit(fitting, folder, how)
     if any(JGA in point for point in curve(folder)):
@@ -155,11 +156,6 @@ def _without_gc() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-def _keys(evaluation: TrackerEvaluation) -> dict[str, Key]:
-    keys: dict[str, Key] = {BEST_JGA: lambda metrics: metrics.get(JGA, 0.0)}
-    return keys | ({SLACK: evaluation.steadiness} if len(evaluation.sets) > 1 else {})
 
 
 def _begin(

@@ -42,7 +42,7 @@ Numbers = Sequence[float | None]
 
 RELEVANCE = ROUGE_L.derive("relevance", title="ROUGE-L to the data's response", about="ROUGE-L to the data's response")
 GRAMMAR = Metric("grammar_errors", "Grammatical errors", "share of wrong responses, by a checker", better="lower",
-                 scale="number", unit="response")  # fmt: skip
+                 scale="number", unit="response", top=1.0)  # fmt: skip
 
 
 class Key(NamedTuple):
