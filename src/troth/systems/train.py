@@ -29,12 +29,14 @@ from troth.systems.checkpoint import is_done
 from troth.systems.data import TrackerCorpus
 from troth.systems.evaluation import JGA, SLACK, TrackerEvaluation
 from troth.systems.loggers import check_installed, report_to
+from troth.systems.presets import preset_first, preset_fit
 from troth.systems.recipe import Recipe, TrackerModel, TrainableTracker, recipe_of
 from troth.systems.runs import check_claim, claim, curve, fit_settings, write_curve
 from troth.systems.tracker import CARD, Tracker, TrackerCard, describe
 from troth.systems.training import STATE, Fitting, Key, fit
 
 FIRST = "first"
+LATER = ("engines", "preset")  # options that runs of earlier versions do not record: without a value, nor do we
 BEST_LOSS, BEST_JGA = "best-loss", "best-jga"
 
 
@@ -57,6 +59,10 @@ class TrainSettings:
         None, "Also train on other wordings of the schema: backtranslate, corrupt or oracle.", "HOW"
     )
     schemas: Path | None = option(None, "Folder with the schemas of the wordings, for oracle, as in SGD-X.", "FOLDER")
+    engines: Sequence[str] = option(
+        (), "Translator of backtranslate: apertium:eng-spa, or marian:THERE,BACK; may be given several times.", "NAME",
+        flag="--engine", repeat=True,
+    )  # fmt: skip
     schema: Path | None = schema_option()
     format: str | None = format_option("the dialogues")
     first: str | Sequence[str] = option(
@@ -65,6 +71,10 @@ class TrainSettings:
     first_fit: Mapping[str, Any] = option(
         {}, "Settings of the first phase, for example epochs=2,rate=5e-5.", "FIELDS", flag="--first-set"
     )
+    preset: str | None = option(
+        None, "Settings of a paper by name: checkdst, sgp-dst or sgd-baseline; other options go before it.", "NAME",
+        complete=("troth.systems.presets:PRESETS",),
+    )  # fmt: skip
     fit: Mapping[str, Any] = option({}, "Fields of `FitSettings`.", shape="python")
     seeds: Sequence[int] = option((0,), "Random seeds, comma-separated: one run per seed.", "NUMBERS")
     log_to: str | Sequence[str] = option((), "Also report to tensorboard, mlflow or wandb, comma-separated.", "NAMES")
@@ -96,7 +106,7 @@ def train_tracker(data: Path, out: Path, **options: Any) -> list[TrainedTracker]
     require("torch", "transformers", extra="train")
     if settings.first and not recipe.first:
         raise UserError(f"recipe '{settings.recipe}' has no first phase", hint="leave it out")
-    if recipe.first and not settings.first:
+    if recipe.first and not settings.first and type(recipe).own_first_examples is Recipe.own_first_examples:
         raise UserError(
             f"recipe '{settings.recipe}' has a first phase on {recipe.first}", hint="say what it learns from"
         )
@@ -105,6 +115,10 @@ def train_tracker(data: Path, out: Path, **options: Any) -> list[TrainedTracker]
     folders = {seed: parent if len(seeds) == 1 else parent / f"seed-{seed}" for seed in seeds}
     own = {name: dict(getattr(settings, name)) for name in ("options", "fit", "first_fit")}
     records = {seed: record_arguments(replace(settings, seeds=[seed]), data=path_of(data)) | own for seed in seeds}
+    for record in records.values():
+        for name in (name for name in LATER if not record[name]):
+            del record[name]
+    preset_fit(settings.preset, few=False)  # an error for a misspelt name
     for seed, folder in folders.items():
         check_claim(folder, records[seed])
     return [_train(path_of(data), folder, settings, recipe, (seed, records[seed])) for seed, folder in folders.items()]
@@ -117,15 +131,15 @@ def _train(
 
     seed, _ = run
     torch.manual_seed(seed)  # of weights that the pretrained model does not have
-    how = fit_settings(settings.fit, seed)
+    how = fit_settings({**preset_fit(settings.preset, few=settings.shots is not None), **settings.fit}, seed)
     corpus = TrackerCorpus.read(data, schema=settings.schema, format=settings.format).sample(settings.shots, seed)
-    corpus = corpus.augment(settings.augment, schemas=settings.schemas, seed=seed)
+    corpus = corpus.augment(settings.augment, schemas=settings.schemas, engines=settings.engines, seed=seed)
     recipe = recipe.fit_to(corpus)
     card = TrackerCard(settings.recipe, msgspec.to_builtins(recipe), path_of(settings.model))
     dev = None
     if settings.dev is not None:
         dev = TrackerCorpus.read(settings.dev, format=settings.format).first(settings.dev_limit, seed)
-    model = _begin(folder, settings, recipe, run)
+    model = _begin(folder, settings, recipe, run, corpus)
     evaluation = None if dev is None else TrackerEvaluation(dev, parse_names(settings.sets), seed=seed)
     tracker = Tracker(str(folder), card, model)
     with _without_gc():
@@ -159,7 +173,7 @@ def _without_gc() -> Iterator[None]:
 
 
 def _begin(
-    folder: Folder, settings: TrainSettings, recipe: Recipe, run: tuple[int, Mapping[str, Any]]
+    folder: Folder, settings: TrainSettings, recipe: Recipe, run: tuple[int, Mapping[str, Any]], corpus: TrackerCorpus
 ) -> TrainableTracker[Any]:
     """The model to train: pretrained, a tracker to train further, or the result of the first phase.
 
@@ -168,12 +182,18 @@ def _begin(
     (seed, record), name, first = run, path_of(settings.model), folder / FIRST
     if is_done(first / STATE):
         return _check_trainable(recipe.open(str(first / BEST_LOSS), trained=True))
-    model = _check_trainable(recipe.open(name, trained=(Folder(name) / CARD).is_file()))
-    if not settings.first:
+    further = (Folder(name) / CARD).is_file()
+    model = _check_trainable(recipe.open(name, trained=further))
+    if settings.first:
+        phase = recipe.first_examples(model, parse_names(settings.first), seed)
+    else:
+        phase = None if further else recipe.own_first_examples(model, corpus, seed)
+    if phase is None:
         claim(folder, record)
         return model
-    how = fit_settings({"evaluate_every": 200, "patience": 3, **settings.first_fit}, seed)
-    examples, dev = recipe.first_examples(model, parse_names(settings.first), seed)
+    examples, dev = phase
+    first_fit = {"evaluate_every": 200, "patience": 3, **preset_first(settings.preset), **settings.first_fit}
+    how = fit_settings(first_fit, seed)
     keep: dict[str, Key] = {BEST_LOSS: lambda metrics: -metrics["dev_loss"]}
     claim(folder, record)
     fit(Fitting(model, examples, dev, keep=keep), first, how)
