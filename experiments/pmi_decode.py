@@ -51,10 +51,10 @@ def main() -> None:
     dev = drawn_contexts([data / "gold_cmu.csv", data / "gold_topical.csv"], work / "dev", options.contexts)
     test = drawn_contexts([data / "gold_wow.csv"], work / "test", options.contexts)
     how = GenerateSettings(model=model, setting=Setting(max_tokens=options.max_tokens))
-    grid_of = [[float(one) for one in text.split(",")] for text in (options.alphas, options.ps)]
+    alphas, ps = ([float(one) for one in text.split(",")] for text in (options.alphas, options.ps))
     *_, whole = pmi_range.measure_ranges(options) if options.range is None else [None]
     bounds = [whole.low, whole.high] if whole else [float(one) for one in options.range.split(",")]
-    alpha, top_p, grid = table_5(dev, how, options.work / "pmi_decode.svg", *grid_of, bounds)
+    alpha, top_p, grid = table_5(dev, how, options.work / "pmi_decode.svg", alphas, ps, bounds)
     text = f"{grid}\nrange {bounds[0]:g} to {bounds[1]:g}, picked: α {alpha:g}, p {top_p:g}\n"
     publish(options.work, "pmi_decode", text)
     text += "\n" + table_4(test, how, options, (alpha, top_p))

@@ -38,13 +38,13 @@ def test_a_weight_scales_the_loss(tiny: Callable[[str], Path], family: str) -> N
 
 
 def test_muppet_divides_by_the_logarithm_of_the_number_of_classes(tiny: Callable[[str], Path], tmp_path: Path) -> None:
-    from troth.systems.firstphase import Muppet, PromptedModel
+    from troth.systems.firstphase import Muppet, TaskPromptModel
 
     (tmp_path / "wnli.tsv").write_text("sentence1\tsentence2\tlabel\n" + "A. He.\tA.\t1\n" * 4)
     story = {"context": "It is in Leeds.", "qas": [{"question": "Where?", "answers": [{"text": "in Leeds"}]}] * 4}
     (tmp_path / "squad.json").write_text(json.dumps({"data": [{"paragraphs": [story]}]}))
     model = Muppet().open(str(tiny("bart")), trained=False)
-    assert isinstance(model, PromptedModel)
+    assert isinstance(model, TaskPromptModel)
     files = [f"wnli={tmp_path}/wnli.tsv", f"squad={tmp_path}/squad.json"]
     learned, _ = Muppet().first_examples(model, files, 0)
     classes, free = {example.weight for example in learned[:3]}, {example.weight for example in learned[3:]}
@@ -54,11 +54,11 @@ def test_muppet_divides_by_the_logarithm_of_the_number_of_classes(tiny: Callable
 def test_a_prompt_is_drawn_anew_for_each_step_and_nothing_is_left_out(
     tiny: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    from troth.systems.firstphase import PrefineDst, PromptedModel
+    from troth.systems.firstphase import PrefineDst, TaskPromptModel
 
     (tmp_path / "wnli.tsv").write_text("sentence1\tsentence2\tlabel\n" + "A. He.\tA.\t1\n" * 20_100)
     model = PrefineDst(length=64).open(str(tiny("bart")), trained=False)
-    assert isinstance(model, PromptedModel)
+    assert isinstance(model, TaskPromptModel)
     learned, dev = PrefineDst().first_examples(model, [f"wnli={tmp_path}/wnli.tsv"], 0)
     assert (len(learned), len(dev)) == (19_800, 300)
     few, _ = PrefineDst(per_source=100).first_examples(model, [f"wnli={tmp_path}/wnli.tsv"], 0)

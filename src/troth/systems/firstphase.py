@@ -41,7 +41,7 @@ class Soloist(SimpleTod, frozen=True, kw_only=True):
         return split_drawn(examples.items(), seed, self.per_source)
 
 
-class PromptedExample(NamedTuple):
+class TaskPromptExample(NamedTuple):
     """An example of a task, which is put into words when it is learned."""
 
     task: PrefineTask
@@ -52,16 +52,16 @@ class PromptedExample(NamedTuple):
         return network.example((text, " "), answer)
 
 
-class PromptedModel(WholeStateModel):
+class TaskPromptModel(WholeStateModel):
     """A tracker that also learns tasks, by a prompt that is drawn for each step."""
 
-    def size(self, example: TextExample | PromptedExample) -> int:
-        if isinstance(example, PromptedExample):
+    def size(self, example: TextExample | TaskPromptExample) -> int:
+        if isinstance(example, TaskPromptExample):
             return sum(map(len, example.fields.values())) // CHARACTERS
         return super().size(example)
 
-    def collate(self, examples: Sequence[TextExample | PromptedExample], rng: Random) -> dict[str, Any]:
-        drawn = [one.draw(self.network, rng) if isinstance(one, PromptedExample) else one for one in examples]
+    def collate(self, examples: Sequence[TextExample | TaskPromptExample], rng: Random) -> dict[str, Any]:
+        drawn = [one.draw(self.network, rng) if isinstance(one, TaskPromptExample) else one for one in examples]
         return super().collate(drawn, rng)
 
 
@@ -71,7 +71,7 @@ class PrefineDst(Soloist, frozen=True, kw_only=True):
     first: ClassVar[Literal["", "dialogues", "tasks"]] = "tasks"
 
     def open(self, model: str, *, trained: bool) -> TrackerModel:  # noqa: ARG002
-        return PromptedModel(self.network(model), self.schema)
+        return TaskPromptModel(self.network(model), self.schema)
 
     def first_examples(
         self, model: TrainableTracker[Any], items: Sequence[str], seed: int
@@ -87,16 +87,16 @@ class PrefineDst(Soloist, frozen=True, kw_only=True):
                 every.append((path, examples))
         return split_drawn(every, seed, self.per_source)
 
-    def _examples(self, _network: TextNetwork, name: str, path: str) -> Iterator[PromptedExample | TextExample]:
+    def _examples(self, _network: TextNetwork, name: str, path: str) -> Iterator[TaskPromptExample | TextExample]:
         task: PrefineTask = TASKS.load(name)
         for fields in task.read(path):
-            yield PromptedExample(task, fields)
+            yield TaskPromptExample(task, fields)
 
 
 class Muppet(PrefineDst, frozen=True, kw_only=True):
     """The whole state as text, after a first phase on tasks in one form each, which count alike (Muppet)."""
 
-    def _examples(self, network: TextNetwork, name: str, path: str) -> Iterator[PromptedExample | TextExample]:
+    def _examples(self, network: TextNetwork, name: str, path: str) -> Iterator[TaskPromptExample | TextExample]:
         task = TASKS.load(name)
         for fields in task.read(path):
             text, answer = task.put(fields, 0)

@@ -163,10 +163,10 @@ def _row(id: str, one: _Question, unclear: set[str]) -> Sequence[str]:
         return id, "", "App", " ".join(split_identifier(one.service.name)), "", ""
     slot = next((slot for slot in one.service.slots if kind == "slots" and slot.name == name), None)
     values = ", ".join(slot.possible_values) if slot is not None and slot.is_categorical else ""
-    given = " ".join(split_identifier(name))
+    text = " ".join(split_identifier(name))
     if f"{one.service.name}.{name}" in unclear:
-        given += f" ({one.original})"
-    return id, " ".join(split_identifier(one.service.name)), KINDS[kind], given, values, ""
+        text += f" ({one.original})"
+    return id, " ".join(split_identifier(one.service.name)), KINDS[kind], text, values, ""
 
 
 def _normal(text: str, task: Task) -> str:

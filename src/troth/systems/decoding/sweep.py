@@ -103,7 +103,7 @@ def sweep(data: Path, settings: SweepSettings) -> Result:
     setting is in the details, if there is one.
     """
     wanted = grid(settings.alphas, settings.ps)
-    given = None if settings.range is None else _check_range(settings.range)
+    named = None if settings.range is None else _check_range(settings.range)
     graders = settings.graders if parse_names(settings.metrics) else []
     checker = _checker(settings.grammar) if settings.grammar else None
     relevance = ROUGE_L.compute(settings.models)  # an error before anything is generated, where it is not installed
@@ -124,9 +124,9 @@ def sweep(data: Path, settings: SweepSettings) -> Result:
     notes += [*_list_unscored(systems), *collect_remarks(graders)]
     recipe = responder.recipe(settings.setting) | {"alpha": None, "p": None}
     by = judge([grader.metric for grader in graders])
-    bounds = None if by is None else given or plain_range(_metric_values(by_key[PLAIN], by).numbers)
+    bounds = None if by is None else named or plain_range(_metric_values(by_key[PLAIN], by).numbers)
     if by is not None and bounds is not None:
-        source = "plain" if given is None else "range"
+        source = "plain" if named is None else "range"
         ends = {"normal": f"{by.name}:{source}", "low": f"{bounds.low:.6g}", "high": f"{bounds.high:.6g}"}
         recipe |= ends
         systems = [
