@@ -57,9 +57,9 @@ def test_who_writes_names_sees_no_names_and_the_other_way_round(schema: str, tmp
     shown = json.dumps(names)
     assert not any(name in shown for name in ("area", "FindHome", "intent", "Homes"))
     assert [(row["kind"], row["given"], row["values"]) for row in descriptions] == [
-        ("App", "Homes 1", ""), ("Field", "area name", ""),
+        ("App", "homes", ""), ("Field", "area name", ""),
         ("Field", "intent (Whether to buy or to rent)", "buy, rent"), ("Field", "bare", ""),
-        ("Action", "Find Home", ""),
+        ("Action", "find home", ""),
     ]  # fmt: skip
     assert "Where it is" not in json.dumps(descriptions)
     assert "begins with a verb" in (tmp_path / "sheets/names.txt").read_text()
@@ -71,7 +71,7 @@ def test_filled_sheets_become_paraphrases(schema: str, tmp_path: Path) -> None:
     said = [
         fill(names, tmp_path / "a.csv", {"Where it is": "town part", "Search for a home": "find_home"}),
         fill(names, tmp_path / "b.csv", {"Where it is": "Town  Part", "Whether to buy or to rent": "deal"}, ";"),
-        fill(descriptions, tmp_path / "c.csv", {"bare": "Something  plain", "Homes 1": "All about homes"}),
+        fill(descriptions, tmp_path / "c.csv", {"bare": "Something  plain", "homes": "All about homes"}),
     ]
     collected = read_sheets(schema, said, count=1)
     assert collected.sheets == 3

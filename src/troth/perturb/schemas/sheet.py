@@ -160,13 +160,18 @@ def _row(id: str, one: _Question, unclear: set[str]) -> Sequence[str]:
     if one.task == "names":
         return id, one.service.description, KINDS[kind], _described(one.service, one.path), "", ""
     if not one.element:  # the service itself
-        return id, "", "App", " ".join(split_identifier(one.service.name)), "", ""
+        return id, "", "App", _app_name(one.service), "", ""
     slot = next((slot for slot in one.service.slots if kind == "slots" and slot.name == name), None)
     values = ", ".join(slot.possible_values) if slot is not None and slot.is_categorical else ""
     text = " ".join(split_identifier(name))
     if f"{one.service.name}.{name}" in unclear:
         text += f" ({one.original})"
-    return id, " ".join(split_identifier(one.service.name)), KINDS[kind], text, values, ""
+    return id, _app_name(one.service), KINDS[kind], text, values, ""
+
+
+def _app_name(service: Service) -> str:
+    """The name of a service as words, without its number: Banks_2 is "banks"."""
+    return " ".join(split_identifier(service.name.rstrip("_0123456789") or service.name))
 
 
 def _normal(text: str, task: Task) -> str:
