@@ -90,7 +90,7 @@ def test_both_learn(sgp: SgpModel, baseline: BaselineModel, corpus: TrackerCorpu
         optimizer = torch.optim.Adam([one for one in model.module.parameters() if one.requires_grad], 3e-3)
         model.module.train()
         losses = []
-        for _ in range(12):
+        for _ in range(25):
             loss = model.loss(batch)
             optimizer.zero_grad()
             loss.backward()
