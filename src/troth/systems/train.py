@@ -184,6 +184,7 @@ def _begin(
         return _check_trainable(recipe.open(str(first / BEST_LOSS), trained=True))
     further = (Folder(name) / CARD).is_file()
     model = _check_trainable(recipe.open(name, trained=further))
+    phase: tuple[list[Any], list[Any]] | None
     if settings.first:
         phase = recipe.first_examples(model, parse_names(settings.first), seed)
     else:

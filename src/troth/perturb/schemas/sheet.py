@@ -21,6 +21,7 @@ from troth.core.errors import UserError, suggest_name
 from troth.core.names import Path, parse_names, path_of
 from troth.core.records import Schema, Service
 from troth.perturb.schemas.files import load
+from troth.perturb.schemas.renaming import elements
 from troth.perturb.schemas.variants import PUBLISHED, Paraphrases, texts, wordings
 from troth.readers.plain import encode_indented
 from troth.readers.sheet import encode_sheet, read_sheet
@@ -84,12 +85,12 @@ def write_sheets(schema: Path, out: Path, *, ambiguous: str | Sequence[str] = ()
     """
     known = load(path_of(schema)).schema
     unclear = set(parse_names(ambiguous))
-    elements = {f"{one.name}.{item.name}" for one in known.values() for item in (*one.slots, *one.intents)}
-    for name in sorted(unclear - elements):
-        hint = suggest_name(name, elements) or "for example Homes_1.intent"
+    names = {f"{one.name}.{item.name}" for one in known.values() for item in elements(one)}
+    for name in sorted(unclear - names):
+        hint = suggest_name(name, names) or "for example Homes_1.intent"
         raise UserError(f"'{name}' is not in the schema", file=path_of(schema), hint=hint)
     questions = _questions(known)
-    names = []
+    files = []
     with new_folder(path_of(out)) as folder:
         for task, text in INSTRUCTIONS.items():
             (folder / f"{task}.txt").write_text(text, encoding="utf-8")
@@ -98,9 +99,9 @@ def write_sheets(schema: Path, out: Path, *, ambiguous: str | Sequence[str] = ()
                 rows = [_row(id, one, unclear) for id, one in own.items()]
                 if rows:
                     safe = re.sub(r"[^\w-]+", "_", service.name)
-                    names.append(f"{number:02}-{safe}-{task}.csv")
-                    (folder / names[-1]).write_bytes(encode_sheet(COLUMNS, rows))
-    return [str(Folder(path_of(out)) / name) for name in names]
+                    files.append(f"{number:02}-{safe}-{task}.csv")
+                    (folder / files[-1]).write_bytes(encode_sheet(COLUMNS, rows))
+    return [str(Folder(path_of(out)) / name) for name in files]
 
 
 def read_sheets(schema: Path, sheets: Sequence[Path], *, count: int = PUBLISHED) -> CollectedParaphrases:
