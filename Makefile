@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS := $(VENV)/.docs-ready
 
-.PHONY: models demo picture browser test test-fast torture lint bench simulate docs stub nli tracker experiments clean
+.PHONY: models demo picture browser test test-fast torture lint bench simulate docs stub nli strong tracker experiments clean
 
 # The embedded models, into the cache folder: once; after that they are only verified.
 models: $(READY)
@@ -60,6 +60,10 @@ stub: $(READY)
 # Trains the embedded entailment model: two hours on two cores; resumes after a stop. See training/nli.
 nli: models
 	$(BIN)/python -m training.nli
+
+# Trains the strong entailment model: two hours on two cores, or as many as HOURS says; resumes after a stop.
+strong: models
+	$(BIN)/python -m training.nli --strong --hours $(or $(HOURS),2)
 
 # Trains the embedded trackers: some hours on two cores; resumes after a stop. See training/tracker.
 tracker: models

@@ -95,6 +95,35 @@ def sensitivities(rng: np.random.Generator, sets: int) -> Iterator[tuple[str, ..
             yield (f"sensitivity at share {share}", f"{correlated}", *cells)
 
 
+def grades(rng: np.random.Generator, sets: int) -> Iterator[tuple[str, ...]]:
+    """Means of responses that are graded between 0 and 1 (logistic of a normal variable), four to a document; in
+    brackets, the width of the interval over that of Student's t."""
+
+    def draw(count: int, centre: float, spread: float, correlated: float) -> tuple[Array, Array]:
+        turns = rng.poisson(3, (count, sets)) + 1
+        own = rng.normal(0, spread * np.sqrt(correlated), turns.shape)
+        num = np.zeros(turns.shape)
+        for turn in range(int(turns.max())):
+            grade = 1 / (1 + np.exp(-centre - own - rng.normal(0, spread * np.sqrt(1 - correlated), turns.shape)))
+            num += np.where(turn < turns, grade, 0)
+        return num, turns.astype(np.float64)
+
+    for name, centre, spread in (("grades", 0.7, 1.0), ("grades, narrow", 0.7, 0.15), ("grades, high", 3.0, 1.4)):
+        for correlated in CORRELATIONS:
+            normal = rng.normal(centre, spread, 400_000)
+            truth = float((1 / (1 + np.exp(-normal))).mean())
+            cells = []
+            for count in DIALOGUES:
+                num, den = draw(count, centre, spread, correlated)
+                found, total = intervals.share(num, den), den.sum(axis=0)
+                pulls = num - num.sum(axis=0) / total * den
+                error = np.sqrt(count / (count - 1) * (pulls**2).sum(axis=0)) / total
+                student = 2 * quantiles.t(0.975, count - 1) * float(error.mean())
+                width = np.mean([(one.high or 0) - (one.low or 0) for one in found])
+                cells.append(f"{held(found, truth):.3f} ({width / student:.2f})")
+            yield (f"{name}, {truth:.2f}", f"{correlated}", *cells)
+
+
 def numbers(rng: np.random.Generator, sets: int) -> Iterator[tuple[str, ...]]:
     """Log ratios, evenly spread and skewed, and the relative change between two wordings: expanded percentile."""
 
@@ -270,7 +299,7 @@ def main() -> None:
         (
             "Coverage of 95% intervals, by the number of dialogues",
             columns,
-            (shares, sensitivities, numbers, areas, medians),
+            (shares, sensitivities, grades, numbers, areas, medians),
         ),
         ("Coverage of the 95% interval of a difference", columns, (differences,)),
         ("False alarms of `compare` at 0.05: randomisation (bootstrap)", columns, (false_alarms,)),

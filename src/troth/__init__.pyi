@@ -12,6 +12,7 @@ from troth import models as models
 from troth import readers as readers
 from troth import stats as stats
 from troth.agents.rules import MatchingRule
+from troth.agents.score import Transcripts
 from troth.core.errors import UserError as UserError
 from troth.core.metric import Metric as Metric
 from troth.core.names import Path
@@ -59,7 +60,7 @@ from typing import Any
 __all__: list[str]
 
 def agent(
-    *transcripts: Path,
+    *transcripts: Transcripts,
     gold: Path | Sequence[Path] | None = None,
     tools: Path | None = None,
     rule: str | MatchingRule | None = None,
@@ -69,6 +70,7 @@ def agent(
     writing: str | Iterable[str] | None = None,
     context: str | Iterable[str] = 'tools+user+system',
     format: str | None = None,
+    on_error: str = 'stop',
     resamples: int = 1000,
     seed: int = 0,
     out: Path | None = None,

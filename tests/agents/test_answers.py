@@ -10,8 +10,9 @@ import pytest
 
 from troth.agents.claims import action_claims
 from troth.agents.forbidden import schema_violation
+from troth.agents.mentions import find_mentions
 from troth.agents.provenance import count_checked, find_unsourced
-from troth.agents.sources import Sources, find_mentions
+from troth.agents.sources import Sources
 from troth.agents.support import find_details
 from troth.agents.tools import Toolbox
 from troth.core.trajectories import Call, Message, Tool, Trajectory
@@ -84,7 +85,7 @@ def test_a_verb_without_a_tool_of_its_family_is_supported_by_any_writing_call() 
 
 @pytest.mark.shared
 def test_claims_of_real_conversations(shared: Path) -> None:
-    """All have a call behind them; with the writing calls and their results taken out, all but one are found."""
+    """Results contradict 27 claims, mostly of a changed cabin; without the writing calls, nearly all are found."""
     folder = shared / "data/agents/tau_airline"
     tools = Toolbox({tool.name: tool for tool in load(str(folder / "tools.json"))})
     made: Counter[bool] = Counter()
@@ -97,8 +98,8 @@ def test_claims_of_real_conversations(shared: Path) -> None:
             for i, m in enumerate(one.messages)
         )
         left.update(claim.supported for claim in action_claims(trajectory(*messages), tools))
-    assert made == {True: 172}
-    assert left == {False: 171, True: 1}
+    assert made == {True: 156, False: 27}
+    assert left == {False: 178, True: 5}
 
 
 # -- numbers, times and names ------------------------------------------------------------------------------------------
@@ -126,10 +127,11 @@ RESULT = Message("tool", '{"flight": "HAT136", "price": 152, "departs": "19:00:0
         ("HAT136 leaves on May 20 at 7:00 PM for $152.", []),
         ("HAT137 leaves on May 21 at 7:00 AM for $153.", ["May 21", "7:00 AM", "$153", "HAT137"]),
         ("It flies to Ulm, not to Bonn.", ["Bonn"]),
-        ("Two of them cost $304.", ["$304"]),
+        ("Two of them cost $304.", []),  # a multiple of a number that was seen
+        ("Two of them cost $303.", ["$303"]),
         ("Two at $152 cost $304.", []),  # calculated from a number that is supported
         ("1. One\n2. Two\n11. Three", []),  # list marks
-        ("It has 3 seats left.", []),  # small counts are not checked
+        ("It has 3 seats left.", ["3"]),
     ],
 )
 def test_details_of_answers(answer: str, expected: list[str]) -> None:

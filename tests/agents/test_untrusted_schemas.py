@@ -17,7 +17,7 @@ from troth.agents.tools import Toolbox
 from troth.core.decode import TOO_DEEP
 from troth.core.trajectories import Call, Tool
 from troth.readers.trajectories.bfcl import python_calls
-from troth.readers.trajectories.messages import call as read_call
+from troth.readers.trajectories.parts import call as read_call
 
 
 def verdict(parameters: dict[str, Any], **arguments: Any) -> tuple[str | None, str | None]:

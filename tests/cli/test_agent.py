@@ -18,10 +18,14 @@ call_f1               59.09 (32.67 … 81.13)
 claims_without_calls   28.57 (5.98 … 71.55)
 """
 NOTES = """\
-hasty: task both, trial 0, turn 0: no call stands behind: I have cancelled BK7100 and your room in York is now booked.
+hasty: task both, trial 0, turn 0: no call did this: I have cancelled BK7100 and your room in York is now booked.
 … 4 claims without calls in all
-hasty: task change, trial 0, turn 0: change_booking: nobody said nights = two more
-… 3 values without a source in all
+hasty: task ask, trial 1, turn 0: nothing supports $85
+… 2 numbers without support in all
+hasty: task change, trial 0, turn 0: nothing supports 11:00
+… 2 times without support in all
+hasty: task ask, trial 1, turn 0: nothing supports Harbour House
+hasty: task receipt, trial 1, turn 0: send_receipt: nobody said email = tomas.ruiz@example.com
 hasty: task book: solved in trial 0, not in 1; they part at turn 1
 … 3 wavering tasks in all
 hasty: 6 tasks, 12 trials, 22 calls

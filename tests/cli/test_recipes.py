@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -39,6 +40,33 @@ def test_tools(troth: Troth, elsewhere: Path) -> None:
         gold = gold.replace(f'"{old}"', f'"{new}"')
     (elsewhere / "v1.jsonl").write_text(gold, encoding="utf-8")
     assert follow("recipes/tools.md", troth) == 2
+    wordings = json.loads((elsewhere / "wordings.json").read_text(encoding="utf-8"))
+    for variant in ("v1", "v2"):
+        tools = json.loads((elsewhere / f"variants/{variant}/tools.json").read_text(encoding="utf-8"))
+        for tool in (one["function"] for one in tools):
+            written = next(own for own in wordings.values() if tool["description"] in own["descriptions"])
+            for name, argument in tool["parameters"]["properties"].items():
+                pairs = [
+                    pair
+                    for slot in written["slots"].values()
+                    for pair in zip(slot["names"], slot["descriptions"], strict=True)
+                ]
+                if any(name == other for other, _ in pairs):
+                    assert (name, argument["description"]) in pairs, "a name keeps its description"
+
+
+def test_a_tool_has_other_names_and_descriptions(troth: Troth, elsewhere: Path) -> None:
+    for block in blocks("recipes/tools.md", "json")[:1]:
+        (elsewhere / "tools.json").write_text(block.text, encoding="utf-8")
+    said = {"find_hotel": {"names": ["search_lodging", "get_room"], "descriptions": ["Search lodging", "Get a room"]}}
+    (elsewhere / "wordings.json").write_text(json.dumps(said), encoding="utf-8")
+    made = troth("perturb", "schema", "tools.json", "variants", "--paraphrases", "wordings.json", "--count", "2")
+    assert made.code == 0, made.err
+    pairs = set()
+    for variant in ("v1", "v2"):
+        first = json.loads((elsewhere / f"variants/{variant}/tools.json").read_text(encoding="utf-8"))[0]["function"]
+        pairs.add((first["name"], first["description"]))
+    assert pairs == {("search_lodging", "Search lodging"), ("get_room", "Get a room")}
 
 
 def test_reproduced(capsys: pytest.CaptureFixture[str]) -> None:

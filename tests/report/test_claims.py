@@ -162,7 +162,7 @@ def test_another_recipe_is_told(tmp_path: Path) -> None:
     trade = tracked(tmp_path / "trade")
     sgd = tracked(tmp_path / "sgd", profile="sgd")
     made = page.build(sources(trade, sgd))
-    line = "sgd:sturdy and sgd:hasty are not compared with trade:hasty: another recipe (profile sgd against trade)."
+    line = "sgd:sturdy and sgd:hasty are not compared with trade:hasty: other settings (profile sgd against trade)."
     assert line in made.lead
     assert line in tables(made)[0].note
 
@@ -206,6 +206,19 @@ def test_a_difference_reads_as_its_metric_says(scale: Scale, size: str) -> None:
     assert shown.marks == {"a": ["-w"], "b": ["b-"]}
     (line,) = summary_lines(one, shown.marks, ["ss_jga"])
     assert line == f"b is {size} above a in schema sensitivity of JGA, beyond noise."
+
+
+def test_the_summary_says_what_the_marks_say() -> None:
+    """ "Ahead of all others" and "no difference shown" come from the same tests, with the same correction."""
+    metric = Metric("jga", "JGA", headline=True)
+    names = (("a", 120), ("b", 100), ("c", 20))
+    runs = [open_run(result(name, metric, right), place) for place, (name, right) in enumerate(names)]
+    one = Contest.of([system for source in runs for system in source.systems], ["jga"])
+    (line,) = summary_lines(one, {"a": ["-ww"]}, ["jga"])
+    assert line == "Best in JGA: a (60.0%), ahead of all others beyond noise."
+    (line,) = summary_lines(one, {"a": ["-=w"]}, ["jga"])
+    assert line.startswith("Best in JGA: a (60.0%); no difference from it shown for b (")
+    assert " c (" not in line
 
 
 @pytest.mark.parametrize(("scale", "shown", "plain"), [("percent", "51.9", ""), ("number", "0.519", "sensitivity")])

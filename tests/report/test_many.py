@@ -42,7 +42,7 @@ def test_groups_of_several_systems_are_rows_without_marks() -> None:
     assert table.columns == ["metric", "b", "a"]  # the best first
     assert [place for place in table.best if place[0] in (1, 2)] == []
     assert (0, 1) in table.best
-    assert "Only all units are tested" in table.note
+    assert "Only overall values are tested" in table.note
     alone = grids(page.build(open_runs([grouped("a", 150)])))["nlg"]
     assert alone.columns == ["metric", "all", "seen domain", "unseen domain"]
 

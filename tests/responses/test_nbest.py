@@ -93,14 +93,14 @@ def test_bad_lists(tmp_path: Path, rows: list[object], told: str) -> None:
 
 def test_context_is_asked_on_request(tmp_path: Path) -> None:
     """The user says 0 stars before turn 3's OFFER; by itself, the response does not."""
-    nbest = write(tmp_path / "nbest.jsonl", listed("a", "b"))
+    nbest = write(tmp_path / "nbest.jsonl", listed("yes", "no"))
     premises = {}
     for augment in ("never", "retry"):
         nli = FakeNli(words)
         done = rerank_file(GOLD, nbest, str(tmp_path / augment), nli, augment=augment)
         premises[augment] = {premise for premise, _ in nli.asked}
         assert f"|augment:{augment}|" in done.signature
-    assert premises["never"] == {"a", "b"}
+    assert premises["never"] == {"yes", "no"}
     assert premises["retry"] > premises["never"]
 
 
@@ -140,7 +140,7 @@ def test_nothing_is_left_of_a_run_that_fails(tmp_path: Path) -> None:
     def fails(premise: str, hypothesis: str) -> Entailment:
         raise RuntimeError("out of memory")
 
-    nbest = write(tmp_path / "nbest.jsonl", listed("a", "b"))
+    nbest = write(tmp_path / "nbest.jsonl", listed("yes", "no"))
     with pytest.raises(RuntimeError):
         rerank_file(GOLD, nbest, str(tmp_path / "out.jsonl"), FakeNli(fails))
     assert [file.name for file in tmp_path.iterdir()] == ["nbest.jsonl"]

@@ -84,12 +84,14 @@ def test_reasons_name_the_reference_and_its_probabilities() -> None:
 
 
 def test_what_fails_alone_is_asked_in_its_context_on_request() -> None:
-    nli, asked = FakeNli(said), "One with 4 stars?"
+    """In context, "What about Ritz?" says that it has four stars; "Sure." adds nothing to its context."""
+    nli = FakeNli(lambda premise, _: YES if "4 stars? Star rating. What" in premise else NEUTRAL)
+    asked = "One with 4 stars?"
     alone = rerank(["What about Ritz?", "Sure."], {"Hotels_1": [STARS]}, SCHEMA, nli, previous=asked)
     assert [one.fidelity for one in alone.reasons] == [0, 0]  # the paper's reranker has no retry
     assert not any("4 stars" in premise for premise, _ in nli.asked)
     choice = rerank(["What about Ritz?", "Sure."], {"Hotels_1": [STARS]}, SCHEMA, nli, previous=asked, augment="retry")
-    assert [one.fidelity for one in choice.reasons] == [1, 1]
+    assert [one.fidelity for one in choice.reasons] == [1, 0]
     assert choice.reasons[0].acts[0].context
     assert ("One with 4 stars? Star rating. What about Ritz?", "Star rating is 4") in nli.asked
     gated = rerank(

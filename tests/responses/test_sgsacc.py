@@ -154,6 +154,41 @@ def test_an_empty_text_says_nothing_and_nobody_is_asked(text: str) -> None:
     assert nli.asked == []
 
 
+@pytest.mark.parametrize(
+    ("text", "about", "empty"),
+    [
+        ("Okay.", "", True),
+        ("asdf qwer zxcv", "the hotel is Queens", True),
+        ("... !", "", True),
+        ("Oh, great, thanks!", "", True),
+        ("Yes.", "", False),
+        ("Zuzu", "the restaurant is Zuzu", False),
+        ("At 5.", "", False),
+        ("Der Tisch ist reserviert.", "", False),
+        ("好的", "", False),
+        ("Okay, it is booked.", "", False),
+    ],
+)
+def test_talk_that_says_nothing(text: str, about: str, empty: bool) -> None:
+    assert sgsacc.is_empty_talk(text, about) == empty
+    nli = FakeNli(lambda *_: yes())
+    (answer,) = sgsacc.ask(nli, [Question((about or "h",), text, f"context {text}", "context")])
+    assert answer.entailed == (not empty)
+    assert bool(nli.asked) == (not empty)
+
+
+def test_what_the_context_says_by_itself_is_not_what_the_response_says() -> None:
+    entailed = {("I want a room. That is fine.", "a room"), ("I want a room.", "a room"), ("Cheap? It is.", "cheap")}
+    nli = FakeNli(lambda premise, hypothesis: yes() if (premise, hypothesis) in entailed else no())
+    said, added = sgsacc.ask(nli, [
+        Question(("a room",), "That is fine.", "I want a room. That is fine.", "I want a room."),
+        Question(("cheap",), "It is.", "Cheap? It is.", "Cheap?"),
+    ])  # fmt: skip
+    assert not said.entailed
+    assert said.augmented == (sgsacc.NOTHING,)
+    assert added.entailed
+
+
 # -- negatives ---------------------------------------------------------------------------------------------------------
 
 

@@ -20,7 +20,7 @@ from fastapi.testclient import TestClient
 from tests.limits import processor_limit
 from tests.serve.running import Running
 from tests.serve.test_service import DOCUMENT, REQUESTS, SETTINGS
-from troth.agents import forbidden, sources
+from troth.agents import forbidden, mentions, sources, statements
 from troth.core import text_cache
 from troth.grounding import evidence, overlap
 from troth.grounding.metrics import Models
@@ -162,7 +162,9 @@ def test_a_killed_scorer_is_replaced_after_one_failure_at_most(tmp_path: Path) -
 # -- memory ------------------------------------------------------------------------------------------------------------
 
 CACHES: list[Any] = [
-    facts.find_facts, proper_names.find_names, proper_names.name_words, sources.find_mentions, sources.word_forms,
+    facts.find_facts, proper_names.find_names, proper_names.name_words, mentions.find_mentions,
+    mentions.find_codes, sources.word_forms, sources.read_content, sources.decode_json, sources.read_objects,
+    statements.find_statements,
     forbidden._validator, evidence.passages, overlap._stems, overlap._vocabulary,
 ]  # fmt: skip
 

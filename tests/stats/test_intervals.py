@@ -60,6 +60,38 @@ def test_nothing_wrong_is_not_certainty() -> None:
     assert ends(none) == pytest.approx((0, 1 - ends(found)[0]))
 
 
+def test_means_of_grades_are_as_wide_as_student_s_t() -> None:
+    """Not as wide as those of counts: grades of similar size tell more than answers that are right or wrong."""
+    rng = np.random.default_rng(4)
+    den = rng.integers(1, 8, 30).astype(float)
+    num = den * rng.normal(0.65, 0.08, 30)
+    r = num.sum() / den.sum()
+    half = scipy.stats.t.ppf(0.975, 29) * math.sqrt(30 / 29 * ((num - r * den) ** 2).sum()) / den.sum()
+    (found,) = intervals.share(num, den)
+    low, high = ends(found)
+    assert 2 * half < high - low < 1.1 * 2 * half
+    (counts,) = intervals.share(np.round(num), den)
+    assert ends(counts)[1] - ends(counts)[0] > 3 * half
+
+
+def test_grades_of_which_few_are_low_stay_wide() -> None:
+    """Where the loss comes from two dialogues of thirty, their spread says little, and the interval stays wide."""
+    num = np.full(30, 0.999)
+    num[:2] = 0.3, 0.5
+    (found,) = intervals.share(num, np.ones(30))
+    low, _ = ends(found)
+    half = scipy.stats.t.ppf(0.975, 29) * num.std(ddof=1) / math.sqrt(30)
+    assert low < num.mean() - 1.3 * half
+
+
+def test_an_auroc_near_1_keeps_to_what_independent_pairs_say() -> None:
+    scores, labels = [1, 2, 3, 4, 5, 6.5, 6, 7, 8, 9, 10, 11], [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]
+    low, high = ends(intervals.auroc(scores, labels, list(range(12))))
+    area = correlation.auroc(scores, labels) or 0
+    assert low >= scipy.stats.beta.ppf(0.025, 6 * area, 6 * (1 - area) + 1) - 1e-9
+    assert low < area < high <= 1
+
+
 @pytest.mark.parametrize(
     ("num", "den", "reason"),
     [([], [], "no dialogue is scored"), ([3], [4], "two dialogues or more"), ([0, 3, 0], [0, 4, 0], "two dialogues")],
@@ -218,8 +250,15 @@ def test_the_jackknife_of_an_auroc() -> None:
         logits.append(math.log(area / (1 - area)))
     count = len(logits)
     error = math.sqrt((count - 1) / count * sum((x - np.mean(logits)) ** 2 for x in logits))
-    holding = min(len(set(documents[labels == label].tolist())) for label in (0, 1))
-    half = scipy.stats.t.ppf(0.975, holding - 1) * error
+    parts = []  # of the variance: from the positives and from the negatives, each with its degrees of freedom
+    for label in (0, 1):
+        own, other = scores[labels == label], scores[labels != label]
+        wins = np.array([(x > other).mean() + (x == other).mean() / 2 for x in own])
+        held = documents[labels == label]
+        pulls = [(wins[held == one] - wins.mean()).sum() / len(own) for one in set(held.tolist())]
+        parts.append((np.square(pulls).sum() * len(pulls) / (len(pulls) - 1), len(pulls) - 1))
+    degrees = sum(v for v, _ in parts) ** 2 / sum(v**2 / d for v, d in parts)
+    half = scipy.stats.t.ppf(0.975, degrees) * error
     centre = math.log(whole / (1 - whole))
     expected = [1 / (1 + math.exp(-(centre + side * half))) for side in (-1, 1)]
     assert ends(intervals.auroc(scores, labels, documents)) == pytest.approx(expected, rel=1e-9)
@@ -244,7 +283,7 @@ def test_laws_of_an_auroc() -> None:
 
 def test_a_perfect_auroc_has_a_lower_bound() -> None:
     scores, labels, documents = [1, 2, 3, 4, 5, 6], [0, 0, 0, 1, 1, 1], [0, 1, 2, 3, 4, 5]
-    bound = 3 / (3 + scipy.stats.t.ppf(0.95, 2) ** 2)
+    bound = 0.05 ** (1 / 3)  # three pairs without a common document, all of them ranked rightly
     assert ends(intervals.auroc(scores, labels, documents)) == pytest.approx((bound, 1))
     assert ends(intervals.auroc(np.negative(scores), labels, documents)) == pytest.approx((0, 1 - bound))
 

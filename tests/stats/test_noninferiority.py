@@ -180,3 +180,14 @@ def test_a_wider_margin_never_makes_it_worse(seed: int, change: float, margin: f
     order = ["worse", "undecided", "not worse"]
     verdicts = [gate(base, den, new, den, margin=m).verdict for m in (margin, margin + 0.02)]
     assert order.index(verdicts[0]) <= order.index(verdicts[1])
+
+
+def test_a_large_observed_loss_takes_few_dialogues() -> None:
+    """A quarter of the points lost over 12 tasks: hundreds of tasks are not needed to show it."""
+    base, new = np.ones(12), np.r_[np.zeros(4), np.ones(8)]
+    base[-1] = 0.0
+    found = gate(base, np.ones(12), new, np.ones(12), margin=0.02)
+    assert found.verdict == "undecided"
+    assert found.difference == pytest.approx(-0.25)
+    assert found.needed is not None
+    assert 12 < found.needed < 50

@@ -1,13 +1,27 @@
-"""The whole recipe: `make nli`. Data is made again, which is quick; training goes on where it was stopped."""
+"""The whole recipes: `make nli` and `make strong`. Data is made again, which is quick; training goes on where it was
+stopped."""
 
 from __future__ import annotations
 
 import argparse
 import tarfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from training.nli.second import step
-from troth.models import hub
+from troth.models import catalog, hub
+
+
+def train_strong(shared: Path, work: Path, pairs: Path, hours: float) -> None:
+    """The strong model: its base, the mixture of all sources, training, and the update that the package ships."""
+    base, claims, mixture, run = work / "mpnet", work / "all-claims.jsonl", work / "mixture.jsonl", work / "strong"
+    if not base.exists():
+        with TemporaryDirectory(dir=work) as scratch:
+            catalog.download_files(catalog.find("strong"), Path(scratch), base)
+    step("claims", "--shared", shared, "--replay", "/dev/null", "--times", 3, "--out", claims)
+    step("mixture", "--shared", shared, "--acts", pairs, "--claims", claims, "--out", mixture)
+    step("strong", "--base", base, "--mixture", mixture, "--out", run, "--hours", hours)
+    step("update", "--checkpoint", run / "checkpoint.pt", "--out", "src/troth/models/strong")
 
 
 def main() -> None:
@@ -15,6 +29,8 @@ def main() -> None:
     parser.add_argument("--shared", type=Path, default=Path("../shared"), help="the folder with data/nli and data/sgd")
     parser.add_argument("--work", type=Path, default=Path(".nli"))
     parser.add_argument("--out", type=Path, default=Path("src/troth/models/entailment"))
+    parser.add_argument("--strong", action="store_true", help="train the strong model")
+    parser.add_argument("--hours", type=float, default=2.0, help="of training the strong model")
     options = parser.parse_args()
     options.work.mkdir(exist_ok=True)
     dialogues = options.work / "train"
@@ -23,6 +39,9 @@ def main() -> None:
             archive.extractall(options.work, filter="data")
     pairs, run = options.work / "pairs.jsonl", options.work / "run"
     step("data", "--shared", options.shared, "--sgd", dialogues, "--out", pairs)
+    if options.strong:
+        train_strong(options.shared, options.work, pairs, options.hours)
+        return
     step("train", "--encoder", hub.embedded_files("minilm-l6").folder(), "--pairs", pairs, "--out", run)
     step("export", "--model", run / "model", "--out", options.work / "first", "--revision", "1")
     step("second", "--shared", options.shared, "--work", options.work, "--first", options.work / "first",

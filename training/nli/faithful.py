@@ -4,7 +4,8 @@
 
 Every value is that of `nli` in `troth ground`: the best window of the document, the response's worst sentence. Nothing
 here was trained on: FM2's and SQuAD's parts that were kept apart, WiCE's dev claims, BEGIN's dev sets, FaithDial's
-audit, COVID-Fact, Climate-FEVER. BEGIN's test set is not read.
+audit, COVID-Fact, Climate-FEVER, VitaminC, attribution, QA feedback, SummEdits, HaluEval's dev sets. BEGIN's test set
+is not read. `--model` is a folder of an embedded model, or any name that `--nli` takes.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from training.nli.statements import statement
 from troth.core.records import Grounded
 from troth.grounding.entailment import EVIDENCE, SentenceEntailment
 from troth.grounding.metrics import Value
+from troth.models.backends import uncached_nli
 from troth.models.cached import CachedNli
 from troth.models.embedded import FOLDER, EmbeddedNli
 from troth.perturb.answers import KINDS, corruptions
@@ -75,6 +77,10 @@ def labelled(data: Path) -> dict[str, Callable[[], list[Grounded]]]:
         "climate": lambda: judged(data / "factcheck/climate_fever.jsonl.gz", "SUPPORTS"),
         "audit": lambda: [one for path in sorted((data / "faithdial_audit").glob("*.csv")) for one in read(path)],
     }
+    for name in ("vitaminc", "attribution", "qa_feedback", "summedits"):
+        sets[name] = lambda name=name: read(data / f"grounding_dev/{name}_dev.jsonl.gz")  # type: ignore[misc]
+    for name in ("dialogue", "qa", "summary"):
+        sets[f"halueval-{name}"] = lambda name=name: read(data / f"halueval/{name}_dev.jsonl.gz")  # type: ignore[misc]
     for name, path in BEGIN.items():
         sets[f"begin-{name}"] = lambda path=path: read(data / f"begin/{path}.tsv")  # type: ignore[misc]
     return sets
@@ -132,11 +138,14 @@ def figures(nli: Any, data: Path, each: int, wanted: Sequence[str]) -> Iterator[
         if name in wanted:
             lines = (data / f"nli/{name}_dev.jsonl").read_text(encoding="utf-8").splitlines()[-KEPT_OUT:][: 3 * each]
             yield name, {"n": len(lines), "accuracy": accuracy(nli, lines)}
+    if "anli" in wanted:
+        pairs = [json.dumps(row) for row in rows(data / "nli/dev_pairs.jsonl.gz") if row["source"] == "anli_r1_dev"]
+        yield "anli", {"n": len(pairs[: 3 * each]), "accuracy": accuracy(nli, pairs[: 3 * each])}
     if "breaking" in wanted:
-        pairs = [claim for claim, kept_apart in breaking(data) if kept_apart]
+        claims = [claim for claim, kept_apart in breaking(data) if kept_apart]
         told = [
             json.dumps({"premise": claim.evidence[0], "hypothesis": claim.text, "label": claim.label})
-            for claim in random.Random(15).sample(pairs, min(2 * each, len(pairs)))
+            for claim in random.Random(15).sample(claims, min(2 * each, len(claims)))
         ]
         yield "breaking", {"n": len(told), "accuracy": accuracy(nli, told)}
     if "corruptions" in wanted:
@@ -161,15 +170,17 @@ def figures(nli: Any, data: Path, each: int, wanted: Sequence[str]) -> Iterator[
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shared", type=Path, required=True)
-    parser.add_argument("--model", type=Path, default=FOLDER)
+    parser.add_argument("--model", default=str(FOLDER))
     parser.add_argument("--each", type=int, default=300, help="responses of a set; pairs of corruptions are a third")
-    every = ["fm2-apart", "wice", "begin-wow", "begin-cmu", "begin-topical", "audit", "covidfact", "climate", "mnli",
-             "snli", "breaking", "corruptions", "summaries"]  # fmt: skip
+    every = ["vitaminc", "attribution", "qa_feedback", "summedits", "halueval-dialogue", "halueval-qa", "fm2-apart",
+             "wice", "begin-wow", "begin-cmu", "begin-topical", "audit", "covidfact", "climate", "mnli", "anli", "snli",
+             "breaking", "corruptions", "summaries"]  # fmt: skip
     parser.add_argument("--sets", nargs="*", default=every)
     parser.add_argument("--cache", help="a file of answers: stopped, the same command goes on")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    nli = CachedNli(EmbeddedNli(options.model), Store.at(options.cache))
+    own = (Path(options.model) / "model.onnx").is_file()
+    nli = CachedNli(EmbeddedNli(Path(options.model)) if own else uncached_nli(options.model), Store.at(options.cache))
     found, began = {}, time.monotonic()
     for name, told in figures(nli, options.shared / "data", options.each, options.sets):
         found[name] = told

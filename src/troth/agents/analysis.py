@@ -37,7 +37,7 @@ class CallFacts(NamedTuple):
     failed: bool
     forbidden: str | None  # why the tools' definitions forbid it
     repeats: bool  # an earlier call again, with nothing changed in between
-    checked: int  # values of a writing call that must come from somewhere,
+    checked: int  # values that must come from somewhere,
     unsourced: tuple[Unsourced, ...]  # and those of them that nobody said and no result held
     unchecked: str | None = None  # why the tools' definitions could not be applied, or not as a whole
 
@@ -174,6 +174,8 @@ def _analyse_trial(corpus: AgentCorpus, trial: Trajectory, rules: AnalysisRules,
     seen = Sources(trial)
     calls, claims = tuple(_analyse_calls(trial, toolbox, seen)), tuple(action_claims(trial, toolbox))
     details = tuple(find_details(trial, seen, rules.context))
+    if trial.unread:  # what stands behind a claim or a value may be in a block that was not read
+        calls, claims, details = tuple(call._replace(checked=0, unsourced=()) for call in calls), (), ()
     solved = _solved(trial, matched, rules.solved)
     return TrialAnalysis(trial, calls, matched, near, states, solved, claims, details)
 
@@ -195,9 +197,9 @@ def _analyse_calls(trial: Trajectory, toolbox: Toolbox, seen: Sources) -> Iterat
         if not lost:
             earlier.add(key)
         tool = toolbox.tools.get(numbered.call.tool)
-        lacking = tuple(find_unsourced(numbered, seen, tool)) if writes else ()
+        lacking = tuple(find_unsourced(numbered, seen, tool, writes=writes))
         why, unchecked = forbidden.check_call(numbered.call, toolbox)
-        checked = count_checked(numbered, tool) if writes else 0
+        checked = count_checked(numbered, tool, writes=writes)
         yield CallFacts(numbered, writes, lost, why, repeats, checked, lacking, unchecked)
 
 

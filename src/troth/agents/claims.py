@@ -1,75 +1,39 @@
-"""Claims of done actions ("your flight has been booked") that no call stands behind.
+"""Claims of done actions ("your flight has been booked") and whether a call stands behind them.
 
-A claim is a sentence of the assistant in the present perfect, or with "successfully" or "now", whose verb is one of
-doing: "has been cancelled", "I have updated", "are now upgraded"; or a plain statement such as "Your flight is booked".
-Questions, conditions, plans and denials are none. A claim is supported if, before it, a call succeeded that changes
-something, by a tool whose name has a verb of the same family (booking, cancelling, changing, sending, …); where the
-claim names an id, one that has it in its arguments or its result. Verbs that any action can bring about (processed,
-refunded, confirmed, …) are supported by any such call, and so is every verb for whose family there is no tool. A
-passive claim that repeats what a result says ("status": "cancelled") is supported by the result.
+What an assistant says that it did (`troth.agents.statements`) is compared with the calls before it. A claim is
+supported if a call succeeded whose tool does what the verb says, for the object that the claim names: its identifier,
+or the name that an earlier result gives to the identifier. The result must not deny it (a refused status, another value
+than the one that was asked for and is claimed). Verbs that any action can bring about (processed, confirmed, done) are
+supported by any call that changes something, and so is a verb for which there is no tool, unless it is one of sending,
+moving money, renewing, resetting or deploying. What a result reports ("status": "cancelled") may be reported.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import pairwise
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import msgspec
 
-from troth.agents.sources import word_forms
-from troth.agents.tools import Toolbox, has_failed, tool_words
+from troth.agents.arithmetic import MONEY
+from troth.agents.mentions import find_codes, find_mentions
+from troth.agents.provenance import is_identifier, key_words, leaves
+from troth.agents.sources import SPELT, decode_json, walk_objects, word_forms
+from troth.agents.statements import ANY, Statement, families, find_statements, tool_families, verbs
+from troth.agents.tools import READING, Toolbox, has_failed, tool_words
 from troth.core.trajectories import LocatedCall, Trajectory
+from troth.text.facts import normalize_number
+from troth.text.lexicon import load_table, word_set
 
-# Participles by family, and the words of tools' names that stand for it.
-FAMILIES: dict[str, tuple[str, str]] = {
-    "book": (
-        "booked reserved purchased bought ordered placed",
-        "book reserve purchase buy order place create make rent update change modify",
-    ),
-    "cancel": ("cancelled canceled deleted removed voided", "cancel delete remove void drop clear"),
-    "change": (
-        "updated changed modified edited upgraded downgraded moved switched rescheduled rebooked added replaced",
-        "update change modify edit upgrade downgrade move switch reschedule rebook book add replace set adjust put",
-    ),
-    "send": ("sent emailed issued mailed notified texted", "send email issue mail notify text message give post"),
-    "transfer": ("transferred escalated forwarded", "transfer escalate forward hand human pay"),
-    "exchange": ("exchanged returned swapped", "exchange return swap"),
-    "create": (
-        "created opened registered scheduled submitted filed posted",
-        "create open register schedule submit file post add book",
-    ),
-    "any": (
-        "processed completed confirmed finalized finalised refunded charged credited paid applied waived adjusted made",
-        "",
-    ),
-}
-# Of these, "your flight is booked" says that it was done; "refunds are processed" is what happens usually.
-STATED = "booked reserved rebooked rescheduled placed cancelled canceled updated changed upgraded downgraded confirmed"
-FAMILY = {participle: family for family, (participles, _) in FAMILIES.items() for participle in participles.split()}
-
-_PARTICIPLE = "|".join(sorted(FAMILY, key=len, reverse=True))
-_STATED = STATED.replace(" ", "|")
-_ADVERB = r"(?:(?:now|already|also|just|both|all|each|successfully|fully|been|then|gone ahead and)\s+){0,3}"
-_CLAIM = re.compile(
-    rf"\b(?:(?P<active>I(?:'ve|’ve| have)|we(?:'ve|’ve| have))\s+{_ADVERB}(?P<done>{_PARTICIPLE})"
-    rf"|(?:has|have)\s+(?:now |also |already |both |all |each |just )?been\s+{_ADVERB}(?P<passive>{_PARTICIPLE})"
-    rf"|(?:is|are|was|were)\s+(?:now|successfully)\s+(?:successfully\s+)?(?P<now>{_PARTICIPLE})"
-    rf"|(?P<first>I|we)\s+(?:successfully|just)\s+(?P<did>{_PARTICIPLE})"
-    rf"|(?:is|are|['’](?:s|re))\s+(?:all\s+)?(?P<stated>{_STATED})(?=\s*(?:[.,;:!*]|$|and\b|for\b)))\b",
-    re.IGNORECASE,
-)
-_SUBJECT = re.compile(r"(?:^|[,;:!]|\band\b)\W*(?:your|you|the|it|this|that|everything)\b[^,;:!]*$", re.IGNORECASE)
-VERBS = ("done", "passive", "now", "did", "stated")  # groups of the pattern
-_SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?=\w)[^.!?\n]*)*[.!?\n]?")  # a full stop inside a word ends nothing
-_NO_CLAIM = re.compile(
-    r"\b(?:if|once|when|whenever|after|unless|whether|until|before|will|would|can|could|should|(?-i:may)|might|must|not|"
-    r"never|cannot|since|assuming|in case|as soon as|to be|need|needs)\b|n't\b|n’t\b",
-    re.IGNORECASE,
-)
-_CUT = re.compile(r"[,;]|\b(?:and|but)\b")
-_ID = re.compile(r"\b(?=[A-Z_]*\d)(?=\w*[A-Z_])[A-Z0-9_]{5,}\b|\b[A-Z]{6}\b|#\w*\d\w*|\b\w+_\d{3,}\b")
+STATUS = frozenset(("status", "state", "result", "outcome", "estado"))
+OUTCOMES = frozenset(("target", "actual", "filled", "tickets", "count", "quantity"))  # keys of what a call came to
+NAMES = frozenset(("name", "title", "label", "product", "item", "subject", "titel", "nombre", "room", "device"))
+IDS = frozenset(("id", "sku", "number", "code"))
+_NUMBER = re.compile(r"(?<![\w.,#-])\d{4,}(?![\w,]|\.\d)")
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]*\w")
+_ENDING = re.compile(r"(?:ending|ends|end) (?:in|with) \W*(\d{3,})", re.IGNORECASE)
 
 
 class ActionClaim(NamedTuple):
@@ -82,67 +46,322 @@ class ActionClaim(NamedTuple):
     verb: str
     supported: bool
     source: int | None  # the message with the call, or with the result that says so
+    reason: str = ""  # why it is not supported
+    evidence: int | None = None  # the message that contradicts it
+
+
+class Attempt:
+    """A call that may stand behind a claim: what it was asked to do, and what came of it."""
+
+    def __init__(self, trial: Trajectory, located: LocatedCall) -> None:
+        self.located, self.tool = located, located.call.tool
+        self.result = "" if located.result is None else trial.messages[located.result].text
+        self.failed = has_failed(trial, located)
+
+    @cached_property
+    def arguments(self) -> list[tuple[str, Any]]:
+        return [(leaf.argument, leaf.value) for leaf in leaves(self.located.call.arguments, None)]
+
+    @cached_property
+    def text(self) -> str:
+        """Arguments and result, in lower case."""
+        return f"{msgspec.json.encode(self.located.call.arguments).decode()} {self.result}".lower()
+
+    @cached_property
+    def argument_words(self) -> frozenset[str]:
+        return frozenset[str]().union(*(word_forms(str(value)) for _, value in self.arguments))
+
+    @cached_property
+    def fields(self) -> dict[str, Any]:
+        """The fields of a result that is a JSON object."""
+        value = decode_json(self.result)
+        return value if isinstance(value, dict) else {}
+
+    @cached_property
+    def refusal(self) -> str:
+        """The status by which the result denies what was asked for; empty if there is none."""
+        for key, value in self.fields.items():
+            if key.lower() in STATUS and isinstance(value, str):
+                status = value.lower().replace(" ", "_").replace("-", "_")
+                if {status, status.partition("_")[0]} & word_set("refusals", "speech"):
+                    return value
+        return ""
+
+
+class Verdict(NamedTuple):
+    """Whether a claim is supported, by which message; else why not, and which message shows it."""
+
+    supported: bool
+    source: int | None = None
+    reason: str = ""
+    evidence: int | None = None
 
 
 def action_claims(trial: Trajectory, toolbox: Toolbox) -> Iterator[ActionClaim]:
     """Every claim of a done action in the assistant's answers, in order."""
-    calls = [call for call in trial.calls() if not has_failed(trial, call)]
-    families = {call.call.tool: _families(call.call.tool) for call in calls}
-    known = {family for name in (*toolbox.tools, *families) for family in _families(name)}
-    for index, message in enumerate(trial.messages):
-        if message.role != "assistant" or not message.text:
+    texts = [(index, m.text) for index, m in enumerate(trial.messages) if m.role == "assistant" and m.text]
+    found = [(index, statement) for index, text in texts for statement in find_statements(text)]
+    if not found:
+        return
+    history = History(trial, toolbox)
+    for index, statement in found:
+        verdict = history.judge(statement, index)
+        if verdict is not None:
+            text = statement.sentence.strip()
+            yield ActionClaim(index, statement.start, statement.end, text, statement.verb, *verdict)
+
+
+class History:
+    """The calls of a trial, and the names that its results give to identifiers."""
+
+    def __init__(self, trial: Trajectory, toolbox: Toolbox) -> None:
+        self.trial = trial
+        calls = [Attempt(trial, call) for call in trial.calls()]
+        self.attempts = [one for one in calls if toolbox.writes(one.tool) or _is_handoff(one.tool)]
+        self.tools = {*toolbox.tools, *(one.tool for one in calls)}
+        self.known = {
+            family for tool in self.tools if toolbox.writes(tool) or _is_handoff(tool) for family in tool_families(tool)
+        }
+
+    @cached_property
+    def names(self) -> dict[str, frozenset[str]]:
+        """Words by identifier: those of the texts beside it in an object of a result."""
+        names: dict[str, frozenset[str]] = {}
+        for message in self.trial.messages:
+            if message.role == "tool":
+                for record in walk_objects(decode_json(message.text)):
+                    ids = [str(value) for key, value in record.items() if _names_record(key, value)]
+                    texts = [value for key, value in record.items() if _is_name(key) and isinstance(value, str)]
+                    words = frozenset[str]().union(*(word_forms(text) for text in texts))
+                    for id in ids[:1]:
+                        names[id] = names.get(id, frozenset()) | {word for word in words if len(word) > 2}
+        return names
+
+    def judge(self, statement: Statement, index: int) -> Verdict | None:
+        """The verdict on a statement; None if it only reports something that the assistant could not have done."""
+        family = statement.family
+        before = [one for one in self.attempts if one.located.message <= index]
+        if family != ANY and family not in self.known:
+            if not statement.active and not statement.fresh:
+                return (
+                    None
+                    if self._find_report(statement, index) is None
+                    else Verdict(True, self._find_report(statement, index))
+                )
+            behind = [] if families()[family].strict else before
+        elif family == ANY:
+            behind = before
+        else:
+            behind = [one for one in before if family in tool_families(one.tool)]
+        verdict = self._compare(statement, behind)
+        if not verdict.supported and not statement.active:
+            report = self._find_report(statement, index)
+            if report is not None and verdict.evidence is None:
+                return Verdict(True, report)
+        return verdict
+
+    def _compare(self, statement: Statement, behind: Sequence[Attempt]) -> Verdict:
+        done = [one for one in behind if not one.failed and not one.refusal]
+        if not done:
+            if behind:
+                last = behind[-1]
+                why = "failed" if last.failed else f"has the status '{last.refusal}'"
+                return Verdict(False, None, f"the call of {last.tool} {why}", last.located.result)
+            return Verdict(False, None, "no call did this")
+        for check in (self._check_ids, self._check_objects):
+            if (wrong := check(statement, behind, done)) is not None:
+                return wrong
+        matching = [one for one in done if _mentions(one, _identifiers(statement.clause))] or done
+        last = matching[-1]
+        for one in matching[::-1]:
+            reason = _contradiction(statement, one)
+            if not reason:
+                return Verdict(True, one.located.message)
+        return Verdict(False, None, reason, last.located.result)
+
+    def _check_ids(self, statement: Statement, behind: Sequence[Attempt], done: Sequence[Attempt]) -> Verdict | None:
+        """Every identifier of the claim must be in a call that succeeded, or belong to one of another shape."""
+        ids = _identifiers(statement.clause)
+        missing = [id for id in ids if not any(_has(one, id) for one in done)]
+        if not missing:
+            return None
+        shapes = {_shape(str(value)) for one in done for _, value in one.arguments}
+        wrong = [id for id in missing if _shape(id) in shapes]
+        if len(missing) == len(ids) and not wrong:
+            wrong = [id for id in missing if not self._belongs(id, done)]
+        if not wrong:
+            return None
+        failed = next((one for one in behind if one not in done and _has(one, wrong[0])), None)
+        if failed is not None:
+            return Verdict(False, None, f"the call of {failed.tool} with {wrong[0]} failed", failed.located.result)
+        return Verdict(False, None, f"no call of {done[-1].tool} has {wrong[0]}", done[-1].located.message)
+
+    def _belongs(self, id: str, done: Iterable[Attempt]) -> bool:
+        """Whether a result that names the identifier also has an argument of a call: the order of a charge."""
+        texts = [message.text.lower() for message in self.trial.messages if message.role == "tool"]
+        values = [str(value).lower() for one in done for _, value in one.arguments if is_identifier(str(value))]
+        return any(_is_in(id, text) and any(_is_in(value, text) for value in values) for text in texts)
+
+    def _check_objects(
+        self, statement: Statement, behind: Sequence[Attempt], done: Sequence[Attempt]
+    ) -> Verdict | None:
+        """What the claim names must not be the object of a failed call, or another object than that of the calls."""
+        words = {word for word in word_forms(statement.clause) if len(word) > 2 and word not in verbs()}
+        reached = frozenset[str]().union(*(self._object_words(one) for one in done))
+        for one in behind:
+            if one not in done and (own := (self._object_words(one) & words) - reached):
+                why = f"the call of {one.tool} for '{sorted(own)[0]}' " + (
+                    "failed" if one.failed else f"has the status '{one.refusal}'"
+                )
+                return Verdict(False, None, why, one.located.result)
+        acted = {id for id in self.names if any(_has(one, id) for one in done)}
+        shared = frozenset.intersection(*self.names.values()) if len(self.names) > 1 else frozenset()
+        named = {id for id, own in self.names.items() if (own - shared - reached) & words and len(self.names) > 1}
+        if named and acted and not named & acted and {_shape(id) for id in named} & {_shape(id) for id in acted}:
+            return Verdict(
+                False, None, f"no call of {done[-1].tool} is about {sorted(named)[0]}", done[-1].located.message
+            )
+        return None
+
+    def _object_words(self, one: Attempt) -> frozenset[str]:
+        """The words of a call's arguments, and of the names of the identifiers in them."""
+        ids = {str(value) for _, value in one.arguments}
+        return one.argument_words.union(*(self.names[id] for id in ids if id in self.names))
+
+    def _find_report(self, statement: Statement, before: int) -> int | None:
+        """The first result before a message that says what a statement reports."""
+        family, language = verbs().get(statement.verb, (statement.family, "en"))
+        words = {statement.verb, statement.verb.replace("celled", "celed"), statement.verb.replace("celed", "celled")}
+        if len(statement.verb) > 6 and statement.verb.endswith("ed"):
+            words.add(statement.verb.removesuffix("ed"))
+        if language != "en":
+            words |= set(load_table("actions")[family]["en"].split())
+        for index, message in enumerate(self.trial.messages[:before]):
+            named = words & word_forms(message.text) if message.role == "tool" else ()
+            if any(_is_affirmed(word, message.text) for word in named):
+                return index
+        return None
+
+
+def _is_handoff(tool: str) -> bool:
+    """Whether a tool hands over to a person: it changes nothing by itself, and a claim may rest on it."""
+    words = tool_words(tool)
+    return bool(words) and words[0] not in READING and "transfer" in tool_families(tool)
+
+
+def _names_record(key: str, value: Any) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool) and not key_words(key).isdisjoint(IDS)
+
+
+def _is_name(key: str) -> bool:
+    return not key_words(key).isdisjoint(NAMES)
+
+
+def _identifiers(clause: str) -> list[str]:
+    """Identifiers of a clause, in lower case; amounts, dates and times are none."""
+    ids = [code.text for code in find_codes(clause)]
+    ids += _ENDING.findall(clause)
+    ids += (address.rstrip(".") for address in _MAIL.findall(clause))
+    plain = {
+        (mention.start, mention.end)
+        for mention in find_mentions(clause)
+        if mention.kind == "number" and not mention.unit
+    }
+    ids += (match[0] for match in _NUMBER.finditer(clause) if match.span() in plain)
+    return list(dict.fromkeys(id.lstrip("#").lower() for id in ids))
+
+
+def _is_in(id: str, text: str) -> bool:
+    return re.search(rf"(?<![a-z0-9]){re.escape(id)}(?![a-z0-9])", text) is not None
+
+
+def _has(one: Attempt, id: str) -> bool:
+    """Whether a call has an identifier in its arguments or its result; of digits alone, the last ones are enough."""
+    id = id.lower()
+    if _is_in(id, one.text):
+        return True
+    return id.isdecimal() and re.search(rf"{id}(?!\d)", one.text) is not None
+
+
+def _mentions(one: Attempt, ids: Iterable[str]) -> bool:
+    return any(_has(one, id) for id in ids)
+
+
+def _shape(id: str) -> str:
+    """The form of an identifier: `LC-46003` and `LC-46007` have the same."""
+    shape = re.sub(r"[a-z]+", "a", id.lower().lstrip("#"))
+    return re.sub(r"\d+", "0", shape) if re.search(r"[a-z]", id.lower()) else f"{re.sub(r'[0-9]', '0', shape)}"
+
+
+def _is_affirmed(word: str, text: str) -> bool:
+    """Whether a result says a word of its own, rather than as the name of a field that is false or empty."""
+    denied = rf'"{word}"\s*:\s*(?:false|null|0|""|"no"|\[\])|\bnot {word}'
+    return re.search(rf"(?<![a-z]){word}(?![a-z])", re.sub(denied, "", text.lower())) is not None
+
+
+def _contradiction(statement: Statement, one: Attempt) -> str:
+    """Why the result of a call is not what a claim says; empty if it may be."""
+    said = _said_values(statement.clause)
+    for argument, value in one.arguments:
+        if not _is_said(value, said, statement.clause):
             continue
-        for sentence in _SENTENCE.finditer(message.text):
-            if sentence[0].rstrip().endswith("?"):
-                continue
-            for match in _CLAIM.finditer(sentence[0]):
-                if _NO_CLAIM.search(sentence[0], 0, match.start()) or _NO_CLAIM.search(match[0]):
-                    continue
-                if match["stated"] and not _SUBJECT.search(sentence[0][: match.start()]):
-                    continue
-                verb = next(match[name] for name in VERBS if match[name]).lower()
-                family = FAMILY[verb] if FAMILY[verb] in known else "any"
-                behind = [
-                    call
-                    for call in calls
-                    if call.message < index
-                    and (family in families[call.call.tool] or (family == "any" and toolbox.writes(call.call.tool)))
-                ]
-                source = _find_call(trial, behind, set(_ID.findall(_clause(sentence[0], match.start()))))
-                if source is None and not (match["active"] or match["first"]):
-                    source = _find_result(trial, index, verb)
-                start = sentence.start() + match.start()
-                end = sentence.start() + match.end()
-                yield ActionClaim(index, start, end, sentence[0].strip(), verb, source is not None, source)
+        for key, result in one.fields.items():
+            if _same_field(argument, key) and _differs(value, result):
+                return f"the result has {key} = {result}"
+    numbers = {number for number in _said_values(statement.clause, money=False) if len(number) < 7}
+    counts = {_write(value) for _, value in one.arguments if isinstance(value, int | float)}
+    if (
+        numbers
+        and len(counts) == 1
+        and numbers.isdisjoint(counts)
+        and not any(_is_in(number, one.text) for number in numbers)
+    ) and all(
+        len(number) < 3 or not number.isdecimal() or any(len(c) == len(number) for c in counts) for number in numbers
+    ):
+        return f"the call of {one.tool} has {', '.join(sorted(counts))}, not {', '.join(sorted(numbers))}"
+    return ""
 
 
-def _clause(sentence: str, at: int) -> str:
-    """The part of a sentence, between commas and conjunctions, that a place lies in."""
-    cuts = [0, *(cut.end() for cut in _CUT.finditer(sentence)), len(sentence)]
-    return next(sentence[start:end] for start, end in pairwise(cuts) if start <= at < end)
+def _said_values(clause: str, *, money: bool = True) -> set[str]:
+    """Numbers of a clause, in digits or in words; not those of codes, dates and durations."""
+    spans = [(code.start, code.end) for code in find_codes(clause)]
+    mentions = (
+        m for m in find_mentions(clause) if m.kind == "number" and not any(a < m.end and m.start < b for a, b in spans)
+    )
+    numbers = {
+        mention.value
+        for mention in mentions
+        if not _is_other_amount(mention.unit) and (money or mention.unit not in MONEY)
+    }
+    return numbers | {
+        SPELT[word] for word in word_forms(clause) if word in SPELT and word not in ("one", "uno", "eins")
+    }
 
 
-def _families(tool: str) -> frozenset[str]:
-    names = set(tool_words(tool))
-    return frozenset(family for family, (_, verbs) in FAMILIES.items() if names & set(verbs.split()))
+def _is_other_amount(unit: str) -> bool:
+    return unit in ("percent", "minute", "hour", "day", "week", "month", "year")
 
 
-def _find_call(trial: Trajectory, calls: list[LocatedCall], ids: set[str]) -> int | None:
-    """The message with the last call that backs a claim. If the claim names ids, the call must have one of them."""
-    for call in reversed(calls):
-        if not ids:
-            return call.message
-        text = msgspec.json.encode(call.call.arguments).decode()
-        text += trial.messages[call.result].text if call.result is not None else ""
-        if any(id.lstrip("#").lower() in text.lower() for id in ids):
-            return call.message
-    return None
+def _is_said(value: Any, said: set[str], clause: str) -> bool:
+    if isinstance(value, str):
+        return bool(value) and re.search(rf"(?<!\w){re.escape(value.lower())}(?!\w)", clause.lower()) is not None
+    return _write(value) in said
 
 
-def _find_result(trial: Trajectory, before: int, verb: str) -> int | None:
-    """The first result before a message that has the verb in it."""
-    spellings = {verb, verb.replace("celled", "celed"), verb.replace("celed", "celled")}
-    for index, message in enumerate(trial.messages[:before]):
-        if message.role == "tool" and not spellings.isdisjoint(word_forms(message.text)):
-            return index
-    return None
+def _write(value: float) -> str:
+    return normalize_number(repr(value).lstrip("-")) if isinstance(value, int | float) else str(value)
+
+
+def _same_field(argument: str, key: str) -> bool:
+    own, other = key_words(argument) - {"new", "id"}, key_words(key) - {"new", "id"}
+    return bool(own and other) and (own <= other or other <= own or bool(other & OUTCOMES))
+
+
+def _differs(value: Any, result: Any) -> bool:
+    if isinstance(result, bool) or not isinstance(result, str | int | float):
+        return False
+    if isinstance(value, int | float) or isinstance(result, int | float):
+        return isinstance(value, int | float) and isinstance(result, int | float) and float(value) != float(result)
+    return value.lower() != result.lower() and value.lower() not in word_forms(
+        result.replace("_", "-").replace("-", "")
+    )

@@ -17,7 +17,7 @@ import msgspec
 from troth.agents.tools import Toolbox
 from troth.core.decode import TOO_DEEP, is_too_deep
 from troth.core.errors import UserError
-from troth.core.names import Path, path_of
+from troth.core.names import Path, format_count, path_of
 from troth.core.trajectories import Expected, Message, Tool, Trajectory
 from troth.readers import source, trajectories
 from troth.readers import tools as tool_readers
@@ -52,6 +52,7 @@ class AgentSystem:
     trials: tuple[Trajectory, ...]
     missing: tuple[str, ...]
     format: str
+    skipped: int = 0  # rows that could not be read and were left out
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,9 @@ class ReadTrials(NamedTuple):
     """One system's trajectories as they were read, the format, and the file that errors name."""
 
     trials: Sequence[Trajectory]
-    format: str
-    file: str
+    format: str = "chat"
+    file: str = "memory"
+    skipped: Sequence[str] = ()  # errors of rows that were left out
 
 
 def gold_files(gold: Path | Sequence[Path] | None) -> list[str]:
@@ -105,15 +107,30 @@ def load(
     tools: str | None,
     format: str | None,
     writing: Iterable[str] | None = None,
+    *,
+    skip: bool = False,
 ) -> AgentCorpus:
-    """Every system's trajectories (`files`: name and path) with gold from them, or from files of its own."""
+    """Every system's trajectories (`files`: name and path) with gold from them, or from files of its own.
+
+    `skip`: rows that cannot be read are left out and counted.
+    """
+    read = {name: _read_trials(path, format, skip=skip) for name, path in files}
+    return join_files(read, gold, tools, writing)
+
+
+def join_files(
+    read: Mapping[str, ReadTrials], gold: Sequence[str], tools: str | None, writing: Iterable[str] | None
+) -> AgentCorpus:
+    """Each system's trajectories, joined with gold and tools from files."""
     expected = [one for path in gold for one in trajectories.read(path)] if gold else None
-    read = {
-        name: ReadTrials(list(trajectories.read(path, format)), format or trajectories.detect(source.first(path)), path)
-        for name, path in files
-    }
     shared = tuple(tool_readers.load(tools)) if tools is not None else ()
     return join(read, gold=expected, tools=shared, writing=writing)
+
+
+def _read_trials(path: str, format: str | None, *, skip: bool) -> ReadTrials:
+    skipped: list[str] | None = [] if skip else None
+    trials = list(trajectories.read(path, format, skipped))
+    return ReadTrials(trials, format or trajectories.detect(source.first(path)), path, skipped or ())
 
 
 def join(
@@ -129,7 +146,9 @@ def join(
         known = _task(one, derived=True)
         tasks[one.unit] = tasks[one.unit].joined(known) if one.unit in tasks else known
     notes: list[str] = []
-    for name, (trials, _, file) in read.items():
+    for name, (trials, _, file, skipped) in read.items():
+        if skipped:
+            notes.append(f"{name}: {format_count(len(skipped), 'row')} skipped; the first: {skipped[0]}")
         if not trials:
             raise UserError("no trajectory in it", file=file, hint="is it the right file?")
         for one in trials:
@@ -152,7 +171,7 @@ def _system(name: str, own: ReadTrials, tasks: dict[str, AgentTask]) -> AgentSys
     ordered = sorted(own.trials, key=lambda one: (one.unit, one.trial))  # the order of files and lines changes nothing
     missing = tuple(sorted(task for task in tasks if task not in present))
     trials = tuple(_complete_trial(one, tasks[one.unit]) for one in _restore_dots(ordered, tasks))
-    return AgentSystem(name, trials, missing, own.format)
+    return AgentSystem(name, trials, missing, own.format, len(own.skipped))
 
 
 def _task(trial: Trajectory, *, derived: bool = False) -> AgentTask:

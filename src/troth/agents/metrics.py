@@ -26,7 +26,19 @@ from troth.core.registry import Registry
 from troth.core.trajectories import Usage
 from troth.tracking.metrics import metric as tracking_metric
 
+UNREAD = "unread_blocks"  # given only where there are any
 STATES = ("jga", "aga", "slot_precision", "slot_recall", "slot_f1", "fga@0.5", "turn_match")
+# Scored if no metric is named, after pass^k.
+DEFAULT = (
+    "calls_right", "call_f1", "arguments_right", "failed_calls", "forbidden_calls", "provenance",
+    "claims_without_calls", "grounded_answers", "wavering_tasks",
+)  # fmt: skip
+# Names that stand for several metrics; "all" for every one.
+SETS = {
+    "states": STATES,
+    "details": ("unsupported_numbers", "unsupported_times", "unsupported_names"),
+    "costs": ("calls_per_solved", "turns_per_solved", "tokens_per_solved", "seconds_per_solved", "cost_per_solved"),
+}
 Fraction = tuple[float, float] | None
 
 
@@ -86,9 +98,8 @@ def _share_of_calls(test: Callable[[CallFacts], bool]) -> Callable[[AgentAnalysi
 
 def _provenance(analysis: AgentAnalysis) -> Parts:
     def fraction(trial: TrialAnalysis) -> Fraction:
-        writing = [call for call in trial.calls if call.writes]
-        checked = sum(call.checked for call in writing)
-        return checked - sum(len(call.unsourced) for call in writing), checked
+        checked = sum(call.checked for call in trial.calls)
+        return checked - sum(len(call.unsourced) for call in trial.calls), checked
 
     return analysis.of_trials(fraction)
 
@@ -163,7 +174,7 @@ _GOLD_CALLS: dict[str, Any] = {"needs": ("gold",), "unit": "call"}
 _COUNT: dict[str, Any] = {"better": "lower", "scale": "number", "top": inf}
 _COST: dict[str, Any] = {"needs": ("success", "usage"), "unit": "trial", **_COUNT}
 _CALLS: dict[str, Any] = {"unit": "call", "better": "lower"}
-_ANSWERS: dict[str, Any] = {"needs": ("context",), "unit": "trial"}
+_ANSWERS: dict[str, Any] = {"needs": ("context", "transcript"), "unit": "trial"}  # all that was said and done
 
 _METRICS = (
     _declare("calls_right", "Calls right", "share of trials whose calls are gold's by the matching rule",
@@ -194,11 +205,11 @@ _METRICS = (
              _share_of_calls(lambda call: call.forbidden is not None), **_CALLS, needs=("tools",)),
     _declare("provenance", "Provenance",
              "share of values in calls that change something which the user said or a result held", _provenance,
-             unit="argument", headline=True),
+             unit="argument", needs=("transcript",), headline=True),
     _declare("claims_without_calls", "Claims without calls",
              "share of claims of done actions that no successful call stands behind",
              _per_trial(lambda one: (sum(not claim.supported for claim in one.claims), len(one.claims))), unit="trial",
-             better="lower", headline=True),
+             needs=("transcript",), better="lower", headline=True),
     _declare("unsupported_numbers", "Unsupported numbers", "share of numbers in answers that nothing seen supports",
              _unsupported("number"), **_ANSWERS, better="lower"),
     _declare("unsupported_times", "Unsupported times", "share of times and dates in answers that nothing seen supports",
@@ -208,6 +219,9 @@ _METRICS = (
     _declare("grounded_answers", "Grounded answers",
              "share of answers with details or claims in which all of them are supported", _per_trial(_grounded),
              **_ANSWERS),
+    _declare(UNREAD, "Unread blocks", "blocks, parts and keys per trial that were not read",
+             _per_trial(lambda one: None if one.absent else (sum(one.trial.unread.values()), 1)), **_COUNT,
+             unit="trial"),
     _declare("wavering_tasks", "Wavering tasks", "share of tasks that some trials solve and others do not",
              _per_task(_is_wavering), unit="task", better="lower", needs=("success", "trials")),
     _declare("same_calls", "Same calls", "share of pairs of trials of a task that change the same things in order",
@@ -236,10 +250,16 @@ def metric(name: str) -> Metric:
 
 
 def select_metrics(names: str | Iterable[str] | None, trials: int) -> list[Metric]:
-    """The metrics of these names; without names all of them, with pass^1 up to the number of trials per task."""
-    if names is not None:
-        if not (wanted := [metric(name) for name in parse_names(names)]):
-            raise UserError("no metric is named", hint="for example call_f1 or pass^1")
-        return wanted
-    metrics = [metric for metric in (METRICS.load(name) for name in METRICS.by_name()) if metric.of != "pass^k"]
-    return [*map(pass_hat, range(1, max(trials, 1) + 1)), *metrics]
+    """The metrics of these names, which may be those of `SETS` or "default"; without names the default ones.
+
+    Both "all" and "default" have pass^1 up to the number of trials per task, and the metrics of plug-ins.
+    """
+    every = [name for name in METRICS.by_name() if METRICS.load(name).of != "pass^k" and name != UNREAD]
+    hats = [f"pass^{k}" for k in range(1, max(trials, 1) + 1)]
+    default = [*hats, *DEFAULT, *(name for name in every if name not in METRICS.own)]
+    sets = {"all": (*hats, *every), "default": default, **SETS}
+    named = ["default"] if names is None else parse_names(names)
+    wanted = dict.fromkeys(member for name in named for member in sets.get(name, (name,)))
+    if not wanted:
+        raise UserError("no metric is named", hint="for example call_f1 or pass^1")
+    return [metric(name) for name in wanted]

@@ -1,24 +1,34 @@
-"""Where the arguments of writing calls come from: values that nobody said and no result held.
+"""Where the arguments of calls come from: values that nobody said and no result held.
 
-Checked are texts and numbers, also inside objects and lists. A text has a source if the user said all its words, or all
-stood in one result or in the system's instructions before the call; a date if its day was named; a number if it was
-named or spelt out. The assistant's own words are no source, and neither is its arithmetic: an amount that no tool has
-calculated has no source. Not checked: choices from a closed list, truth values, numbers below 10, and texts of more
-than six words, which are the assistant's to write.
+Checked are identifiers, e-mail addresses, dates, times, names and numbers, also inside objects and lists. A value has a
+source if the user said it, or it stood in a result or in the system's instructions before the call; if it follows from
+them by arithmetic (`troth.agents.arithmetic`); or if it is the code of a place that was named. The assistant's own
+words are no source. Of calls that only read, identifiers and dates are checked: an invented id of a customer shows
+somebody else's data; the words of a search are the assistant's to choose. Not checked: choices from a closed list,
+truth values, numbers below 10, words in lower case, and texts that the assistant writes (titles, notes, more than six
+words).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from troth.agents.sources import Sources, find_mentions
-from troth.core.trajectories import LocatedCall, Tool
-from troth.text.facts import normalize_number
+from troth.agents.arithmetic import Basis, date_follows, follows, time_follows
+from troth.agents.expansions import expansions
+from troth.agents.mentions import Mention, find_codes, find_mentions
+from troth.agents.sources import CALLS, Amount, Sources, word_forms, write_number
+from troth.core.trajectories import Call, LocatedCall, Tool
+from troth.text.identifiers import split_identifier
+from troth.text.lexicon import word_set
 
 SOURCES = ("tools", "user", "system")
 LONGEST = 6  # words
 SMALLEST = 10.0
+_MAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+_CAPITALISED = re.compile(r"[A-ZÀ-ÖØ-Þ]")
 
 
 class Unsourced(NamedTuple):
@@ -50,33 +60,112 @@ def leaves(value: Any, schema: Any, path: str = "") -> Iterator[Leaf]:
         yield Leaf(path, value, schema)
 
 
-def is_checked(leaf: Leaf) -> bool:
+def is_checked(leaf: Leaf, *, writes: bool = True) -> bool:
     """Whether a value is one that must come from somewhere."""
     schema = leaf.schema if isinstance(leaf.schema, dict) else {}
     if "enum" in schema or "const" in schema:
         return False
-    if isinstance(leaf.value, str):
-        return bool(leaf.value.strip()) and len(leaf.value.split()) <= LONGEST
-    return bool(abs(leaf.value) >= SMALLEST)
+    key = key_words(leaf.argument)
+    if not isinstance(leaf.value, str):
+        return abs(leaf.value) >= SMALLEST and (writes or not key.isdisjoint(word_set("naming_arguments", "speech")))
+    text = leaf.value.strip()
+    if not text or len(text.split()) > LONGEST or not key.isdisjoint(word_set("written_arguments", "speech")):
+        return False
+    if is_identifier(text) or any(mention.kind in ("date", "time") for mention in find_mentions(text)):
+        return True
+    return writes and _CAPITALISED.match(text) is not None
 
 
-def find_unsourced(numbered: LocatedCall, seen: Sources, tool: Tool | None) -> Iterator[Unsourced]:
+@lru_cache(maxsize=4096)
+def key_words(argument: str) -> frozenset[str]:
+    """The words of the last name in the path of an argument."""
+    return frozenset(word.lower() for word in split_identifier(re.sub(r"\.\d+", "", argument).rpartition(".")[2]))
+
+
+def is_identifier(text: str) -> bool:
+    """Whether a text is an e-mail address, a code, or digits only."""
+    if _MAIL.fullmatch(text) or (text.isdecimal() and len(text) > 1):
+        return True
+    codes = find_codes(text)
+    return bool(codes) and codes[0].end - codes[0].start == len(text)
+
+
+def find_unsourced(
+    numbered: LocatedCall, seen: Sources, tool: Tool | None, *, writes: bool = True
+) -> Iterator[Unsourced]:
     """The values of a call that nobody said and no result held before it."""
     for leaf in leaves(numbered.call.arguments, None if tool is None else tool.parameters):
-        if is_checked(leaf) and not has_source(leaf.value, seen, numbered.message):
+        if is_checked(leaf, writes=writes) and not has_source(leaf.value, seen, numbered.message, numbered.call):
             yield Unsourced(leaf.argument, str(leaf.value))
 
 
-def count_checked(numbered: LocatedCall, tool: Tool | None) -> int:
+def count_checked(numbered: LocatedCall, tool: Tool | None, *, writes: bool = True) -> int:
     """How many values of a call are checked."""
-    return sum(is_checked(leaf) for leaf in leaves(numbered.call.arguments, None if tool is None else tool.parameters))
+    schema = None if tool is None else tool.parameters
+    return sum(is_checked(leaf, writes=writes) for leaf in leaves(numbered.call.arguments, schema))
 
 
-def has_source(value: Any, seen: Sources, before: int) -> bool:
-    """Whether a value was said, or stood in a result, before a message."""
+def has_source(value: Any, seen: Sources, before: int, call: Call | None = None) -> bool:
+    """Whether a value was said or stood in a result before a message, or follows from what did."""
     if not isinstance(value, str):
-        return seen.find("number", normalize_number(repr(value).lstrip("-")), before, SOURCES) is not None
-    named = [token for token in find_mentions(value) if token.kind == "date"]
-    if named and all(seen.find(token.kind, token.value, before, SOURCES) is not None for token in named):
+        mention = Mention("number", write_number(value), 0, 0)
+        if seen.find("number", mention.value, before, SOURCES) is not None:
+            return True
+        basis = _make_basis(seen, before, call)
+        parts = [mention, *(_add(mention, other.value) for other in basis.shown)]  # a total that is paid in parts
+        return any(follows(part, len(part.value.partition(".")[2]), basis) for part in parts)
+    if seen.text(value, before, SOURCES) is not None or _is_code_of_place(value, seen, before):
         return True
-    return seen.text(value, before, SOURCES) is not None
+    mentions = find_mentions(value)
+    if moments := [mention for mention in mentions if mention.kind in ("date", "time")]:
+        return all(_moment_has_source(mention, seen, before) for mention in moments)
+    if is_identifier(value):
+        return False
+    return all(seen.find("word", word, before, SOURCES) is not None for word in word_forms(value))
+
+
+def _make_basis(seen: Sources, before: int, call: Call | None = None) -> Basis:
+    words = (word_forms(message.text) for message in seen.trial.messages[:before] if message.role == "user")
+    times, dates = (seen.moments(kind, before, (*SOURCES, CALLS)) for kind in ("time", "date"))
+    beside: list[Amount] = []
+    counts: list[Amount] = []
+    if call is not None:
+        values = [leaf.value for leaf in leaves(call.arguments, None)]
+        beside = seen.beside([value for value in values if isinstance(value, str)], before)
+        lists = [float(len(value)) for value in call.arguments.values() if isinstance(value, list)]
+        numbers = [float(abs(value)) for value in values if not isinstance(value, str)]
+        sourced = [
+            number for number in numbers if seen.find("number", write_number(number), before, SOURCES) is not None
+        ]
+        counts = [Amount(count, "", -1) for count in (*lists, *sourced)]
+    amounts, said = seen.amounts(before, SOURCES), frozenset[str]().union(*words)
+    return Basis("total", counts, amounts, beside, times, dates, said)
+
+
+def _moment_has_source(mention: Mention, seen: Sources, before: int) -> bool:
+    """Whether a day or a time was named, or follows; where no day is known, "tomorrow" may be any."""
+    if seen.find(mention.kind, mention.value, before, SOURCES) is not None:
+        return True
+    basis = _make_basis(seen, before)
+    if mention.kind == "time":
+        hours = {str(int(mention.value[:2])), str(int(mention.value[:2]) % 12 + 12)}
+        named = mention.value[3:5] == "00" and any(
+            seen.find("number", hour, before, ("user",)) is not None for hour in hours
+        )
+        return named or time_follows(mention, basis)
+    if not basis.dates:
+        return not word_set("relative_days", "speech").isdisjoint(basis.words)
+    weekdays = {int(one.value) for one in seen.moments("weekday", before, SOURCES)}
+    return date_follows(mention, basis, weekdays)
+
+
+def _add(mention: Mention, value: float) -> Mention:
+    return mention._replace(value=write_number(round(float(mention.value) + value, 2)))
+
+
+def _is_code_of_place(value: str, seen: Sources, before: int) -> bool:
+    """Whether a value is the code of something whose name was said (`JFK` of New York)."""
+    return any(
+        all(seen.find("word", word, before, SOURCES) is not None for word in name.split())
+        for name in expansions().names.get(value, ())
+    )

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from troth.agents import explorer
-from troth.agents.analysis import AgentAnalysis, AnalysisRules, TrialAnalysis, analyse
-from troth.agents.corpus import AgentCorpus, gold_files, load
-from troth.agents.metrics import BY_TOOL, select_metrics
+from troth.agents.analysis import AgentAnalysis, AnalysisRules, analyse
+from troth.agents.corpus import AgentCorpus, ReadTrials, gold_files, join_files, load
+from troth.agents.findings import AgentFinding, findings
+from troth.agents.metrics import BY_TOOL, METRICS, UNREAD, select_metrics
 from troth.agents.rules import MatchingRule, find_rule
 from troth.agents.states import PROFILE
 from troth.agents.support import CONTEXT
+from troth.agents.unread import NOT_READ, count_unread, reading_notes, unread_parts, unscored_trials
 from troth.core.data_options import format_option
 from troth.core.digest import digest
 from troth.core.errors import UserError
 from troth.core.groups import Group, parse_groups
 from troth.core.metric import Metric
-from troth.core.names import Path, name_paths, parse_names, path_of
+from troth.core.names import Path, is_path, name_paths, parse_names, path_of
 from troth.core.options import check_choice, keywords, option, resamples_option, resolve, run_folder, seed_option
-from troth.core.result import Finding, Note, Result
+from troth.core.result import Note, Result
 from troth.core.tasks import Task
+from troth.core.trajectories import Trajectory
 from troth.readers import trajectories
 from troth.stats.estimates import NOTHING, Cell, Resampling, SystemCells, build_result
 from troth.storage.runs import check_out
 
+__all__ = ["AgentFinding", "AgentSettings", "agent", "score_corpus"]
 TASK = Task("agent score", "assistants", "tasks", "troth.report.page.agents")
+Transcripts = Path | Sequence[Trajectory] | Mapping[str, Sequence[Trajectory]]
+MOST_KINDS = 50  # types of unread blocks that have a score of their own
 REASONS = {
     "gold": "no gold calls are known; give gold",
     "success": "it is not known which trials are solved: there are neither rewards nor gold",
@@ -52,7 +58,10 @@ class AgentSettings:
         choices=("reward", "match"),
     )  # fmt: skip
     metrics: str | Iterable[str] | None = option(
-        None, "Metrics, comma-separated. Default: all.", "NAMES", complete=("troth.agents.metrics:METRICS",)
+        None,
+        "Metrics, comma-separated, or sets of them: states, details, costs, all. Default: ten common ones.",
+        "NAMES",
+        complete=("troth.agents.metrics:METRICS",),
     )
     by: str | Iterable[str] = option(
         (), "Add scores by tool: the calls and arguments of each.", "NAMES", complete=("tool",)
@@ -64,18 +73,22 @@ class AgentSettings:
         "+".join(CONTEXT), "Sources that support an answer: tools, user, system.", "KINDS"
     )
     format: str | None = format_option("the transcripts", "troth.readers.trajectories:FORMATS")
+    on_error: str = option(
+        "stop", "At a row that cannot be read: stop, or skip it and count it.", choices=("stop", "skip")
+    )
     resamples: int = resamples_option(over="tasks")
     seed: int = seed_option()
     out: Path | None = run_folder()
 
 
 @keywords(AgentSettings)
-def agent(*transcripts: Path, **options: Any) -> Result:
+def agent(*transcripts: Transcripts, **options: Any) -> Result:
     """Scores assistants by their transcripts; each file is one system, each conversation a trial of a task.
 
-    `transcripts`: files, folders or `NAME=FILE` in any format of trajectories. Gold calls are taken from the
-    transcripts (τ-bench), or from `gold`. Intervals are over tasks: trials of a task are drawn together. The options
-    are those of `AgentSettings`.
+    `transcripts`: files, folders or `NAME=FILE` in any format of trajectories; or, from memory, one list of
+    `Trajectory` records, or a mapping of system names to such lists. Gold calls are taken from the transcripts
+    (τ-bench), or from `gold`. Intervals are over tasks: trials of a task are drawn together. The options are those of
+    `AgentSettings`.
 
     >>> from troth import demo
     >>> result = agent(demo.path("agents/hasty.jsonl"), tools=demo.path("agents/tools.json"))
@@ -86,11 +99,26 @@ def agent(*transcripts: Path, **options: Any) -> Result:
     if not transcripts:
         raise UserError("no transcript is named", hint="for example results.json, or name=results.json")
     out = None if settings.out is None else check_out(settings.out)
-    files = name_paths(transcripts, "file")
+    paths = [path_of(item) for item in transcripts if is_path(item)]
+    return score_corpus(read_trajectories(transcripts, settings), settings, paths).save_if(out)
+
+
+def read_trajectories(transcripts: Sequence[Transcripts], settings: AgentSettings) -> AgentCorpus:
+    """The corpus of a scoring run, from files or from memory."""
     tools = None if settings.tools is None else path_of(settings.tools)
     writing = None if settings.writing is None else parse_names(settings.writing)
-    corpus = load(files, gold_files(settings.gold), tools, settings.format, writing)
-    return score_corpus(corpus, settings, [path_of(path) for path in transcripts]).save_if(out)
+    paths, gold = [item for item in transcripts if is_path(item)], gold_files(settings.gold)
+    if len(paths) == len(transcripts):
+        skip = settings.on_error == "skip"
+        return load(name_paths(paths, "file"), gold, tools, settings.format, writing, skip=skip)
+    if len(transcripts) > 1:
+        raise UserError(
+            "transcripts must be files, or one list or mapping of trajectories",
+            hint="give several systems as a mapping: {'old': […], 'new': […]}",
+        )
+    records: Any = transcripts[0]
+    systems = records if isinstance(records, Mapping) else {"trajectories": records}
+    return join_files({name: ReadTrials(list(own)) for name, own in systems.items()}, gold, tools, writing)
 
 
 def score_corpus(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequence[str] = ()) -> Result:
@@ -99,12 +127,21 @@ def score_corpus(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequ
     systems = [analyse(corpus, system, rules) for system in corpus.systems]
     trials = [len(trials) for system in systems for trials in system.by_task.values() if not trials[0].absent]
     metrics = select_metrics(settings.metrics, min(trials, default=1))
+    if settings.metrics is None and any(trial.trial.unread for system in systems for trial in system.trials):
+        metrics.append(METRICS.load(UNREAD))
     by, tasks = parse_groups(settings.by, ("tool",)), sorted(corpus.tasks)
     gold = [(task.id, task.expected, task.outputs) for task in corpus.tasks.values() if task.expected is not None]
     inputs = {"gold": digest(gold)} if gold else {}
     measured = (
-        SystemCells(system.name, cells(system, metrics, corpus, by), tasks, _counts(system), inputs)
-        for system in systems
+        SystemCells(
+            system.name,
+            cells(system, metrics, corpus, by),
+            tasks,
+            _counts(system, read.skipped),
+            inputs,
+            unscored=list(unscored_trials(system, metrics)),
+        )
+        for system, read in zip(systems, corpus.systems, strict=True)
     )
     return build_result(
         TASK.name, measured, Resampling(settings.resamples, settings.seed, "task"), metrics=metrics,
@@ -133,10 +170,13 @@ def cells(
         lacking = [need for need in metric.needs if _lacks(need, system, corpus)]
         parts = metric.compute(system)
         scarce = [need for need in metric.needs if need in ("trials", "usage")]
-        reason = REASONS[(lacking or scarce)[0]] if lacking or scarce else NOTHING
+        unread = "transcript" in metric.needs and any(trial.trial.unread for trial in system.trials)
+        reason = REASONS[(lacking or scarce)[0]] if lacking or scarce else NOT_READ if unread else NOTHING
         if lacking:
             parts = parts.take(parts.den < 0)
         yield Cell(metric, parts, _recipe(metric, system.rules), reason=reason)
+        for kind, _ in count_unread(system).most_common(MOST_KINDS) if metric.name == UNREAD else ():
+            yield Cell(metric, unread_parts(system, kind), _recipe(metric, system.rules), Group("block", kind))
     for tool in system.tools if "tool" in by else ():
         only = system.of_tool(tool)
         for metric in metrics:
@@ -165,13 +205,15 @@ def _recipe(metric: Metric, rules: AnalysisRules) -> tuple[Any, ...]:
     return ({},)
 
 
-def _counts(system: AgentAnalysis) -> dict[str, int]:
+def _counts(system: AgentAnalysis, skipped: int) -> dict[str, int]:
     present = [trial for trial in system.trials if not trial.absent]
+    further = {"unread_blocks": count_unread(system).total(), "skipped_rows": skipped}
     return {
         "tasks": len({trial.trial.unit for trial in present}),
         "trials": len(present),
         "missing_tasks": len(system.trials) - len(present),
         "calls": sum(len(trial.calls) for trial in present),
+        **{name: count for name, count in further.items() if count},
     }
 
 
@@ -181,6 +223,7 @@ def _notes(system: AgentAnalysis, rules: AnalysisRules) -> Iterator[Note]:
         yield Note(f"tasks have {min(counts)} to {max(counts)} trials", system.name)
     if missing := sum(trial.absent for trial in system.trials):
         yield Note(f"tasks of gold without a trial, which count as not solved: {missing}", system.name)
+    yield from reading_notes(system)
     unchecked = Counter(call.unchecked for trial in system.trials for call in trial.calls if call.unchecked is not None)
     if unchecked:
         why = ", ".join(f"{count}: {reason}" for reason, count in unchecked.most_common())
@@ -195,58 +238,6 @@ def _notes(system: AgentAnalysis, rules: AnalysisRules) -> Iterator[Note]:
         share = f"{len(other)} of {len(system.trials)} trials"
         named = ", ".join(other[:3]) + (", …" if len(other) > 3 else "")
         yield Note(f"reward and the rule '{rules.rule.name}' differ on {share} ({named})", system.name)
-
-
-class AgentFinding(Finding, frozen=True, tag="agent"):
-    """Something in one trial that a reader should see."""
-
-    kind: str  # "claim", "value" or "wavers"
-    system: str
-    task: str
-    trial: int | None = None
-    turn: int | None = None
-    message: int | None = None
-    text: str = ""  # the claim
-    tool: str = ""
-    argument: str = ""
-    value: str = ""  # that has no source
-    solved: tuple[int, ...] = ()  # trials of a wavering task,
-    failed: tuple[int, ...] = ()
-    parts_at: int | None = None  # and the user turn at which the first two that differ in outcome part
-
-
-def findings(system: AgentAnalysis) -> Iterator[AgentFinding]:
-    """Claims without calls, values without a source, and tasks that waver between trials."""
-    for trial in system.trials:
-        turns = _turns(trial)
-        trial_key = (system.name, trial.trial.unit, trial.trial.trial)
-        for claim in trial.claims:
-            if not claim.supported:
-                yield AgentFinding("claim", *trial_key, turns[claim.message], claim.message, claim.text)
-        for call in trial.calls:
-            for lacking in call.unsourced:
-                at = (call.numbered.turn, call.numbered.message)
-                yield AgentFinding(
-                    "value", *trial_key, *at, "", call.numbered.call.tool, lacking.argument, lacking.value
-                )
-    for task, trials in system.by_task.items():
-        solved = [trial for trial in trials if trial.solved]
-        failed = [trial for trial in trials if trial.solved == 0.0]
-        if solved and failed:
-            parting = next((p for p in explorer.partings(failed[0], [solved[0]])), None)
-            names = [tuple(trial.trial.trial for trial in side) for side in (solved, failed)]
-            turn = None if parting is None else parting.turn
-            yield AgentFinding("wavers", system.name, task, solved=names[0], failed=names[1], parts_at=turn)
-
-
-def _turns(trial: TrialAnalysis) -> list[int]:
-    """The user turn of each message."""
-    turns: list[int] = []
-    turn = -1
-    for message in trial.trial.messages:
-        turn += message.role == "user"
-        turns.append(max(turn, 0))
-    return turns
 
 
 def _arguments(transcripts: Sequence[str], settings: AgentSettings, rules: AnalysisRules) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -19,16 +20,26 @@ READING = frozenset((
     "lookup", "predict", "preview", "query", "read", "retrieve", "search", "show", "summarize", "think", "track",
     "validate", "verify", "view",
 ))  # fmt: skip
+# The same of other languages, which often put the verb last: `bestellung_abrufen`.
+READING_ELSEWHERE = frozenset((
+    "abrufen", "anzeigen", "auflisten", "berechnen", "finden", "holen", "kontostand", "lesen", "pruefen", "prüfen",
+    "suchen", "buscar", "calcular", "comprobar", "consultar", "listar", "mostrar", "obtener", "saldo", "ver",
+))  # fmt: skip
 HANDOFF = frozenset(("human", "agent", "agents", "operator"))  # `transfer_to_human_agents` changes nothing by itself
 
-_LETTERS_OR_DIGITS = re.compile(r"[a-z]+|\d+")
+_LETTERS_OR_DIGITS = re.compile(r"[^\W\d_]+|\d+")
 _FAILED = re.compile(r"\s*(?:<[^>]{1,20}>\s*)?(?:error|exception|traceback|failed|invalid)\b", re.IGNORECASE)
 
 
 def tool_words(name: str) -> list[str]:
     """The words and numbers in the name of a tool, in lower case; a prefix up to a double underscore counts."""
+    return list(_tool_words(name))
+
+
+@lru_cache(maxsize=4096)
+def _tool_words(name: str) -> tuple[str, ...]:
     bare = name.rpartition(".")[2].replace("_", " ")
-    return [part for word in split_identifier(bare) for part in _LETTERS_OR_DIGITS.findall(word.lower())]
+    return tuple(part for word in split_identifier(bare) for part in _LETTERS_OR_DIGITS.findall(word.lower()))
 
 
 @dataclass(frozen=True)
@@ -46,7 +57,8 @@ class Toolbox:
             return tool.writes
         parts = tool_words(name)
         handoff = parts[:1] in (["transfer"], ["hand"], ["escalate"]) and not HANDOFF.isdisjoint(parts)
-        return not (parts and parts[0] in READING) and not handoff
+        reads = bool(parts and parts[0] in READING) or not READING_ELSEWHERE.isdisjoint(parts)
+        return not reads and not handoff
 
 
 def has_failed(trajectory: Trajectory, call: LocatedCall) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
+import msgspec
 
 from troth.cli import LazyGroup, options, show
 from troth.core import table as tables
+from troth.core.encoding import encode_json
 from troth.core.names import format_count, format_counts
 
 AGENT = {
@@ -18,7 +21,10 @@ AGENT = {
 }
 RULES = options.Names("troth.agents.rules:RULES")
 SETTINGS = "troth.agents.score:AgentSettings"
-KINDS = {"claim": "claims without calls", "value": "values without a source", "wavers": "wavering tasks"}
+KINDS = {
+    "claim": "claims without calls", "number": "numbers without support", "time": "times without support",
+    "name": "names without support", "value": "values without a source", "wavers": "wavering tasks",
+}  # fmt: skip
 
 
 @click.group(cls=LazyGroup, paths=AGENT, no_args_is_help=True)
@@ -32,17 +38,32 @@ def agent() -> None:
 @options.command(SETTINGS)
 @click.argument("transcripts", nargs=-1, required=True, metavar="TRANSCRIPTS...", type=options.FILE)
 @options.number("--examples", 3, "Number of examples to show of each kind of finding.")
+@options.option("--findings", "FILE", "Write every finding to a new JSONL file, one per line.", type=options.FILE)
 @options.JSON
-def score(transcripts: tuple[str, ...], examples: int, json: bool, **settings: Any) -> None:
+def score(transcripts: tuple[str, ...], examples: int, findings: str | None, json: bool, **settings: Any) -> None:
     """Score assistants that call tools by their transcripts.
 
     Each file of TRANSCRIPTS is one system: a path, NAME=PATH, or - for standard input. Formats: τ-bench and τ²-bench
-    results, BFCL results, chat messages of OpenAI and Anthropic, OpenTelemetry GenAI spans.
+    results, BFCL results, messages of all common chat APIs and agent frameworks, logs of gateways, OpenTelemetry spans.
     """
+    from troth.agents.findings import findings_behind
     from troth.agents.score import agent as run
+    from troth.storage.files import check_new
 
+    if findings is not None:
+        check_new(findings)
     result = run(*transcripts, **settings)
-    show.result(result, json_form=json, out=settings["out"])
+    if json:
+        behind = (findings_behind(result.findings, score.metric, score.system) for score in result.scores)
+        show.json(
+            [
+                msgspec.json.decode(encode_json(score)) | {"findings": own}
+                for score, own in zip(result.scores, behind, strict=True)
+            ]
+        )
+    show.result(result, json_form=False, out=settings["out"], layout=() if json else None)
+    if findings is not None:
+        _write_findings(findings, result.findings)
     for kind, title in KINDS.items():
         lines = [_describe_finding(finding) for finding in result.findings if finding.kind == kind]
         for line in list(dict.fromkeys(lines))[:examples]:  # two claims of a sentence have one line
@@ -57,6 +78,15 @@ def score(transcripts: tuple[str, ...], examples: int, json: bool, **settings: A
             show.note(recipe)
 
 
+def _write_findings(path: str, findings: Sequence[Any]) -> None:
+    from troth.storage.files import new_file
+
+    with new_file(path) as file:
+        for finding in findings:
+            file.write(msgspec.json.encode(finding) + b"\n")
+    show.note(f"written: {path} ({format_count(len(findings), 'finding')})")
+
+
 def _describe_finding(finding: Any) -> str:
     task = f"{finding.system}: task {finding.task}"
     if finding.kind == "wavers":
@@ -65,7 +95,9 @@ def _describe_finding(finding: Any) -> str:
         return f"{task}: solved in trial {solved}, not in {failed}{parts}"
     turn = f"{task}, trial {finding.trial}, turn {finding.turn}"
     if finding.kind == "claim":
-        return f"{turn}: no call stands behind: {finding.text}"
+        return f"{turn}: {finding.reason}: {finding.text}"
+    if finding.kind in ("number", "time", "name"):
+        return f"{turn}: nothing supports {finding.text}"
     return f"{turn}: {finding.tool}: nobody said {finding.argument} = {finding.value}"
 
 

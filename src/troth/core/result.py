@@ -61,7 +61,7 @@ FINDINGS: Registry[type[Finding]] = Registry(
         "lost list": "troth.meta.trials.rerank:LostList",
         "rejected gold": "troth.meta.trials.templates:RejectedGold",
         "disagreement": "troth.meta.people.agreement:Disagreement",
-        "agent": "troth.agents.score:AgentFinding",
+        "agent": "troth.agents.findings:AgentFinding",
         "rewording": "troth.agents.live.summary:RewordingEffect",
         "missed pair": "troth.meta.trials.stress:MissedPair",
         "metric difference": "troth.meta.labels.measures:MetricDifference",

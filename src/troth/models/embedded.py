@@ -146,6 +146,23 @@ def truncate_pair(premise: list[int], hypothesis: list[int], limit: int) -> tupl
     return premise[-rest:] if rest else [], hypothesis
 
 
+@cache
+def vocabulary(folder: Path = FOLDER) -> frozenset[str]:
+    """The whole words that the tokenizer knows: about 20,000 of English, and some of other languages."""
+    file = folder / "tokenizer.json"
+    with reading(file, "the embedded entailment model is not complete", hint=AGAIN):
+        words = msgspec.json.decode(file.read_bytes(), type=_TokenizerFile).model.vocab
+    return frozenset(word for word in words if len(word) > 1 and word.isalpha())
+
+
+class _TokenizerModel(msgspec.Struct):
+    vocab: dict[str, int]
+
+
+class _TokenizerFile(msgspec.Struct):
+    model: _TokenizerModel
+
+
 def card(folder: Path = FOLDER) -> ModelCard:
     file = folder / "model.json"
     with reading(file, "the embedded entailment model is not complete", hint=AGAIN):

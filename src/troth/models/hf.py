@@ -389,3 +389,8 @@ def _backend(form: str, about: str, files: Callable[[str], ModelFiles]) -> Backe
 REMOTE = "a model of the Hugging Face hub, through transformers; safetensors only, no remote code"
 HUB = _backend("hf:ORG/MODEL@REV", REMOTE, hub.on_hub)
 FOLDER = _backend("FOLDER", "the same from a folder, such as ./my-model", hub.in_folder)
+STRONG = Backend(
+    "strong",
+    "entailment by a larger model than the embedded one, after troth models fetch strong",
+    nli=lambda name: HfNli(hub.embedded_files(name)),
+)

@@ -9,8 +9,10 @@ import msgspec
 
 from troth.core.errors import UserError
 from troth.core.registry import Registry
-from troth.readers.decode import decode
+from troth.readers.decode import decode, first_object
 from troth.readers.source import Document, empty_error
+
+KEYS = 12  # of an object in an error
 
 
 class Format(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +61,10 @@ def recognise(formats: Registry[Reader], document: Document, *, json: bool = Tru
         resembles = getattr(formats.load(name), "resembles", None)
         if resembles is not None and resembles(document):
             return name
-    if json or document.starts(b"{") or document.starts(b"["):
+    keys = list(first_object(document))
+    if not keys and (json or document.starts(b"{") or document.starts(b"[")):
         decode(document, object)  # the most likely reason is broken JSON: this raises an error with its position
     hint = "name it with --format: " + ", ".join(formats)
-    raise UserError(f"not a known {formats.kind}", file=document.name, hint=hint)
+    what = f"not a known {formats.kind}"
+    what += f"; its keys are {', '.join(keys[:KEYS])}{', …' if len(keys) > KEYS else ''}" if keys else ""
+    raise UserError(what, file=document.name, hint=hint)

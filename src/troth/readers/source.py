@@ -41,6 +41,7 @@ class Document(msgspec.Struct, frozen=True, gc=False):
     name: str
     data: bytes
     line: int = 1  # the number of its first line, if it is a part of a file
+    skipped: list[str] | None = None  # errors of rows that were left out; None: the first error is raised
 
     @property
     def head(self) -> bytes:

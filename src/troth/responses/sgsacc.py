@@ -11,11 +11,14 @@ What its text says, and what is chosen where it leaves something open:
   negatives and for responses alike. The verdict without the retry is kept beside it.
 - Validation: gold entails a candidate of every act, and no candidate of its tampered twins (`tamper`): one per act,
   drawn by seed, dialogue, turn and the act's place.
-- An empty response is true to nothing, and no model is asked.
+- What the context entails without the utterance is not what the utterance says: such a retry does not count.
+- A response that is empty, or has no word but fillers and strings that are no words, is true to nothing, and no model
+  is asked.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
@@ -24,11 +27,14 @@ from troth.core.progress import bar
 from troth.core.randomness import generator
 from troth.core.records import Act, Dialogue, Schema, Service, Speaker
 from troth.models import Entailment, Nli
+from troth.models.embedded import vocabulary
 from troth.responses import references, tamper
 from troth.responses.references import Refs
+from troth.text.lexicon import word_set
 
 Augment = Literal["retry", "never"]
 T = TypeVar("T")
+_WORD = re.compile(r"\w+")
 
 CHUNK = 256  # turns whose pairs are asked together: sorted by length they fill batches, and memory stays small
 NOTHING = Entailment(0.0, 1.0, 0.0)  # what an empty text says of anything
@@ -101,13 +107,30 @@ class Question(NamedTuple):
     hypotheses: tuple[str, ...]
     text: str
     augmented: str
+    context: str = ""  # without the text
+
+    @property
+    def says_nothing(self) -> bool:
+        return is_empty_talk(self.text, " ".join(self.hypotheses))
+
+
+def is_empty_talk(text: str, about: str = "") -> bool:
+    """Whether a text has no words but fillers ("Okay.") and strings of letters that are no words ("asdf").
+
+    Words of `about` count, and so do numbers and words in other scripts than Latin.
+    """
+    known, wanted = vocabulary(), set(_WORD.findall(about.lower()))
+    return not any(
+        word in wanted or (word in known and word not in word_set("fillers")) or not (word.isascii() and word.isalpha())
+        for word in _WORD.findall(text.lower())
+    )
 
 
 class Answer(NamedTuple):
     """One entailment per hypothesis; those in context only where they were asked for."""
 
     plain: tuple[Entailment, ...]
-    augmented: tuple[Entailment, ...] = ()
+    augmented: tuple[Entailment, ...] = ()  # `NOTHING` where the context alone entails the hypothesis
 
     @property
     def entailed_plain(self) -> bool:
@@ -129,22 +152,36 @@ def build_question(
 ) -> Question:
     """An act put to a text: all its candidates, or the given hypotheses."""
     asked = references.candidates(*due, refs) if hypotheses is None else tuple(hypotheses)
-    return Question(asked, text, add_context(due, text, previous))
+    return Question(asked, text, add_context(due, text, previous), add_context(due, "", previous))
 
 
 def ask(nli: Nli, questions: Sequence[Question], *, augment: Augment = "retry") -> list[Answer]:
     """Answers to all questions; those of which no hypothesis is entailed are asked again in their context."""
-    plain = _ask_pairs(nli, [(q.hypotheses, q.text) for q in questions])
+    plain = _ask_pairs(nli, [(q.hypotheses, "" if q.says_nothing else q.text) for q in questions])
+    answers = [Answer(entailments) for entailments in plain]
     again: list[int] = []
     if augment == "retry":
         again = [
             number
-            for number, (q, answers) in enumerate(zip(questions, plain, strict=True))
-            if q.text.strip() and q.augmented != q.text and not any(answer.entailed for answer in answers)
+            for number, (q, answer) in enumerate(zip(questions, answers, strict=True))
+            if q.augmented != q.text and not answer.entailed_plain and not q.says_nothing
         ]
     retried = _ask_pairs(nli, [(questions[number].hypotheses, questions[number].augmented) for number in again])
-    second = dict(zip(again, retried, strict=True))
-    return [Answer(answers, second.get(number, ())) for number, answers in enumerate(plain)]
+    entailed = [
+        tuple(
+            hypothesis for hypothesis, answer in zip(questions[number].hypotheses, row, strict=True) if answer.entailed
+        )
+        for number, row in zip(again, retried, strict=True)
+    ]
+    alone = _ask_pairs(
+        nli, [(row, questions[number].context) for number, row in zip(again, entailed, strict=True)]
+    )  # what the context entails by itself, the text does not say
+    for number, row, asked, context in zip(again, retried, entailed, alone, strict=True):
+        given = {hypothesis for hypothesis, answer in zip(asked, context, strict=True) if answer.entailed}
+        hypotheses = questions[number].hypotheses
+        augmented = tuple(NOTHING if h in given else answer for h, answer in zip(hypotheses, row, strict=True))
+        answers[number] = Answer(plain[number], augmented)
+    return answers
 
 
 def _ask_pairs(nli: Nli, asked: Sequence[tuple[tuple[str, ...], str]]) -> list[tuple[Entailment, ...]]:

@@ -165,11 +165,11 @@ class AgentRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     expected: tuple[dict[str, Any], ...] | None = None
     outputs: tuple[str, ...] = ()
     rule: str | None = None  # of matching calls; None: exact
-    metrics: tuple[str, ...] = ()  # none named: all
+    metrics: tuple[str, ...] = ()  # none named: those of `troth agent score`
 
 
 class AgentAnswer(msgspec.Struct, frozen=True):
-    """`findings`: claims without calls, and values that nobody said and no result held."""
+    """`findings`: everything that lowers a score, with its message, characters, reason and evidence."""
 
     scores: tuple[Score, ...]
     findings: tuple[AgentFinding, ...]

@@ -3,9 +3,12 @@
 - Shares: Wilson's interval (1927) with the t distribution and an effective sample size, after Korn and Graubard (1998)
   and Dean and Pagano (2015), who have it for clustered surveys. Where few dialogues hold an error, the effective size
   is drawn towards the number of dialogues (`share`): this is ours, and the reason is in docs/statistics.md.
+- Means of graded values (between 0 and a bound, not counts): the same formula, whose effective size may then be larger
+  than the number of units, so that it is close to the interval of Student's t wherever that one can be trusted.
 - Other numbers: the expanded percentile interval of the bootstrap (Hesterberg, What Teachers Should Know about the
   Bootstrap, 2015). For very few dialogues it is not narrower than Student's t (this is ours, too).
-- AUROC: the jackknife over documents on the logit scale.
+- AUROC: the jackknife over documents on the logit scale, with the degrees of freedom of Welch and Satterthwaite, and
+  never beyond the exact interval for as many independent pairs as there are documents with a positive and a negative.
 - Medians over runs: the standard error of a median is 1.2533 times that of a mean.
 
 All need two dialogues or more: one says nothing about how much dialogues differ.
@@ -63,7 +66,9 @@ def share(
 
     The variance v of the ratio r between dialogues is that of n = r(1 - r)/v independent units. It is estimated well
     only where many dialogues hold an error: where k dialogues do, 1/n is averaged with 1/D, the value for dialogues
-    whose units are all alike, with the weights k and 1. Right and wrong may change places.
+    whose units are all alike, with the weights k and 1. Right and wrong may change places. Where units have grades
+    between 0 and `top`, k is the effective number of dialogues that the loss comes from, and the weights are k and
+    1 - k/D: with losses of equal size nothing is averaged.
     """
     check_confidence(confidence)
     n, d = to_columns(num, den)
@@ -83,9 +88,13 @@ def _share(num: Array, den: Array, strata: NDArray[np.int64], confidence: float,
     r = min(float(num.sum()) / total, 1.0)
     spread = r * (1 - r)
     variance = _spread(num - r * den, strata) / total**2
-    mixed = count_erring(num, den)
-    size = min(spread / variance, total) if variance > 0 and spread > 0 else total
-    size = (mixed + 1) / (mixed / size + 1 / dialogues)
+    if np.array_equal(num, np.rint(num)) or variance <= 0 or spread <= 0:
+        erring, weight = float(count_erring(num, den)), 1.0
+        size = min(spread / variance, total) if variance > 0 and spread > 0 else total
+    else:
+        erring = min(_effective_count((den - num) / den), _effective_count(num / den))
+        weight, size = 1 - erring / dialogues, spread / variance
+    size = (erring + weight) / (erring / size + weight / dialogues)
     t2 = quantiles.t((1 + confidence) / 2, dialogues - 1) ** 2
     centre = (r + t2 / (2 * size)) / (1 + t2 / size)
     half = math.sqrt(t2 * spread / size + (t2 / size) ** 2 / 4) / (1 + t2 / size)
@@ -114,6 +123,12 @@ def count_erring(num: Array, den: Array) -> int:
     """The number of dialogues that hold an error, or of those that hold a success, whichever is smaller."""
     slack = 1e-9 * np.abs(den)
     return min(int((num < den - slack).sum()), int((num > slack).sum()))
+
+
+def _effective_count(losses: Array) -> float:
+    """How many dialogues losses come from: all of them if the losses are equal, one if the others have none."""
+    positive = np.maximum(losses, 0.0)
+    return float(positive.sum() ** 2 / (positive**2).sum()) if positive.any() else 0.0
 
 
 def expanded_percentile(
@@ -179,9 +194,10 @@ def enough_resamples(dialogues: int, resamples: int, confidence: float = 0.95) -
 def auroc(scores: ArrayLike, labels: ArrayLike, documents: ArrayLike, *, confidence: float = 0.95) -> Bounds:
     """The interval of an AUROC, by leaving out each document in turn, on the logit scale.
 
-    The degrees of freedom are the documents that hold a positive, or a negative if those are fewer, less one. At 1 (and
-    at 0), where leaving out a document changes nothing, the interval is a one-sided bound: Wilson's, for as many
-    successes and no failure.
+    The degrees of freedom are those of Welch and Satterthwaite, from the documents with a positive and those with a
+    negative. As many pairs as the fewer of these can be drawn without a common document: the exact interval of a share
+    (Clopper and Pearson) for so many pairs holds whatever the distribution, and no end lies beyond it. At 1 (and at 0),
+    where leaving out a document changes nothing, the interval is its one-sided bound.
     """
     check_confidence(confidence)
     values, truth, places = vector(scores, "scores"), vector(labels, "labels"), np.asarray(documents)
@@ -192,17 +208,36 @@ def auroc(scores: ArrayLike, labels: ArrayLike, documents: ArrayLike, *, confide
     if holding < 2:
         return Bounds(None, None, "an interval needs two documents or more with a positive, and with a negative")
     if area in (0, 1):
-        bound = holding / (holding + quantiles.t(confidence, holding - 1) ** 2)
+        bound = 1 - quantiles.share_at_most(0, holding, confidence)
         return Bounds(bound, 1.0) if area == 1 else Bounds(0.0, 1 - bound)
     areas = _left_out(values, truth, places)
     logits = np.log(areas / (1 - areas))
     if np.ptp(logits) < 1e-12:  # all scores are equal, for example
         return Bounds(None, None, no_spread("document"))
     error = math.sqrt((len(logits) - 1) * float(logits.var()))
-    half = quantiles.t((1 + confidence) / 2, holding - 1) * error
+    half = quantiles.t((1 + confidence) / 2, _degrees(values, truth, places)) * error
     centre = math.log(area / (1 - area))
     low, high = ((1 + math.tanh(end / 2)) / 2 for end in (centre - half, centre + half))  # back from the logit scale
-    return Bounds(low, high)
+    right, wrong, tail = holding * area, holding * (1 - area), (1 - confidence) / 2
+    return Bounds(
+        max(low, quantiles.beta(tail, right, wrong + 1)), min(high, quantiles.beta(1 - tail, right + 1, wrong))
+    )
+
+
+def _degrees(values: Array, truth: Array, places: NDArray[Any]) -> float:
+    """Degrees of freedom of an AUROC's variance, which has a part from positives and one from negatives."""
+    ranks = correlation.ranks(values)
+    variances, degrees = [], []
+    for label in (1, 0):
+        own = truth == label
+        beaten = (ranks[own] - correlation.ranks(values[own])) / (~own).sum()  # share of the other class that is lower
+        _, place = np.unique(places[own], return_inverse=True)
+        pulls = np.bincount(place, beaten - beaten.mean()) / own.sum()
+        degrees.append(len(pulls) - 1)
+        variances.append(len(pulls) / degrees[-1] * float((pulls**2).sum()))
+    if not sum(variances):
+        return float(min(degrees))
+    return float(sum(variances) ** 2 / sum(v**2 / d for v, d in zip(variances, degrees, strict=True)))
 
 
 def _left_out(values: Array, truth: Array, places: NDArray[Any]) -> Array:

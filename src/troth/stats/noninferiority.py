@@ -56,7 +56,8 @@ def gate(
     """Whether the new system is worse than the base by more than `margin` (a fraction: 0.005 is half a point).
 
     "worse": the upper bound of new - base lies below -margin. "not worse": the lower bound does not. Anything else is
-    "undecided", with the number of dialogues that would decide with a chance of 80% if the systems were equal.
+    "undecided", with the number of dialogues that would decide with a chance of 80% if the systems were equal; or if
+    the difference is what was observed, where that is below the margin and takes fewer.
     """
     if not 0.5 < confidence < 1:
         raise UserError(f"the gate's confidence must lie between 0.5 and 1, not {confidence}", hint="0.95 is usual")
@@ -76,6 +77,10 @@ def gate(
     if low >= -margin - TIE:
         return outcome("not worse")
     needed = _needed(change, margin, confidence)
+    if difference < -margin:
+        loss = ((quantiles.normal(confidence) + POWER) * change.deviation / (-difference - margin)) ** 2
+        enough = max(math.ceil(min(loss, MOST)), change.dialogues + 1)
+        needed = enough if needed is None else max(min(needed, enough), change.dialogues + 1)
     if needed is None or needed <= change.dialogues:
         return outcome("undecided", None, NO_MARGIN if needed is None else AT_MARGIN)
     return outcome("undecided", needed)

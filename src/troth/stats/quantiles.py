@@ -27,7 +27,7 @@ def normal_tail(z: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def t(p: float, degrees: int) -> float:
+def t(p: float, degrees: float) -> float:
     """The value below which a t-distributed variable lies with probability p."""
     if degrees < 1 or not 0 < p < 1:
         raise ValueError(f"t needs a probability between 0 and 1 and a degree of freedom, not {p} and {degrees}")

@@ -94,6 +94,8 @@ class Compose(Generator, frozen=True, tag="compose"):
             raise UserError("nothing to compose variants from", hint="name a file of paraphrases")
         wordings = decode(sources.first(self.paraphrases), Paraphrases)
         with error_context(file=self.paraphrases):
+            if source.kind == "tools":
+                wordings = {name: tools.wordings_of_function(name, own) for name, own in wordings.items()}
             return _compose(source, wordings, self.count or PUBLISHED, self.stop, seed=self.seed, strict=True)
 
 
@@ -174,7 +176,8 @@ def _compose(
     source: SchemaSource, wordings: Paraphrases, count: int, stop: str, *, seed: int = 0, strict: bool = False
 ) -> list[Variant]:
     """Makes the variants v1, v2, …"""
-    schemas = variants.compose(source.schema, wordings, count=count, seed=seed, strict=strict, stop=stop)
+    paired = strict and source.kind == "tools"
+    schemas = variants.compose(source.schema, wordings, count=count, seed=seed, strict=strict, stop=stop, paired=paired)
     if source.kind == "tools":
         schemas = [tools.distinct(source.schema, schema, strict=strict) for schema in schemas]
     return [variant(source, f"v{number}", schema) for number, schema in enumerate(schemas, 1)]

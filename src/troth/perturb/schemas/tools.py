@@ -19,6 +19,7 @@ from troth.core.records import Schema, Service
 from troth.perturb.schemas import mentions
 from troth.perturb.schemas.arguments import ArgumentReader, ArgumentWriter, description_of
 from troth.perturb.schemas.calls import FunctionNames
+from troth.perturb.schemas.variants import ServiceWordings, Wordings
 from troth.readers.tools import PARAMETERS, Definition, definitions, replace_at
 from troth.text.identifiers import make_unique
 
@@ -96,6 +97,13 @@ def distinct(schema: Schema, variant: Schema, *, strict: bool) -> Schema:
         taken.add(name)
         services[key] = msgspec.structs.replace(service, intents=(msgspec.structs.replace(intent, name=name),))
     return mentions.rename_mentions(schema, services)
+
+
+def wordings_of_function(name: str, wordings: ServiceWordings) -> ServiceWordings:
+    """Wordings of a tool, whose own names and descriptions are those of its only intent."""
+    own = wordings.intents.get(name, Wordings())
+    intent = Wordings(own.names or wordings.names, own.descriptions or wordings.descriptions)
+    return msgspec.structs.replace(wordings, names=(), intents={**wordings.intents, name: intent})
 
 
 def _reader(definition: Definition) -> ArgumentReader:

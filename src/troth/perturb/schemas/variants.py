@@ -2,8 +2,9 @@
 
 Paraphrases of names and descriptions come from people (a file), from back-translation, or from random replacement and
 reordering of words. `compose` sorts the names of an element by Levenshtein distance from the original, its descriptions
-by Jaccard distance of lemmas, and uses the first of each for v1, the second for v2, … The slots of an intent are
-renamed with it; possible values do not change. As in SGD-X, the number of the variant is appended to the name of a
+by Jaccard distance of lemmas, and uses the first of each for v1, the second for v2, … With `paired`, a name and the
+description at the same place in the list stay together. The slots of an intent are renamed with it; possible values do
+not change. As in SGD-X, the number of the variant is appended to the name of a
 service: Banks_2 is Banks_21 in v1.
 """
 
@@ -41,6 +42,7 @@ class ServiceWordings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     descriptions: tuple[str, ...] = ()
     slots: dict[str, Wordings] = {}
     intents: dict[str, Wordings] = {}
+    names: tuple[str, ...] = ()  # of a tool; the names of services are numbered
 
 
 Paraphrases = dict[str, ServiceWordings]  # by service
@@ -131,17 +133,20 @@ def compose(
     seed: int = 0,
     strict: bool = True,
     stop: str = "paper",
+    paired: bool = False,
 ) -> list[Schema]:
     """The variants, the closest first.
 
     `strict`: an element with paraphrases must have at least `count` different ones, of which `count` are drawn, and
     names of a service must differ. Otherwise paraphrases are repeated and equal names numbered. `stop`: the stop words
-    that are left out of distances, "paper" or "published".
+    that are left out of distances, "paper" or "published". `paired`: where an element has as many names as
+    descriptions, they are pairs, which are sorted by the distance of the names.
     """
     _check(schema, paraphrases)
     variants: list[Schema] = [{} for _ in range(count)]
     for service in schema.values():
-        order = _Order(service, paraphrases.get(service.name, ServiceWordings()), count, seed, strict, stop_words(stop))
+        own = paraphrases.get(service.name, ServiceWordings())
+        order = _Order(service, own, count, seed, strict, stop_words(stop), paired)
         for index, variant in enumerate(variants):
             service_variant = order.variant(index)
             variant[service_variant.name] = service_variant
@@ -152,8 +157,10 @@ class _Order:
     """The wordings of one service, sorted for each element from the closest to the farthest."""
 
     def __init__(
-        self, service: Service, wordings: ServiceWordings, count: int, seed: int, strict: bool, stop: Set[str]
-    ) -> None:
+        self, service: Service, wordings: ServiceWordings, count: int, seed: int, strict: bool, stop: Set[str],
+        paired: bool = False,
+    ) -> None:  # fmt: skip
+        self.paired = paired
         self.service, self.count, self.seed, self.strict, self.stop = service, count, seed, strict, stop
         self.description = self._order_descriptions("description", service.description, wordings.descriptions)
         self.slots = [self._order_element("slot", slot, wordings.slots) for slot in service.slots]
@@ -163,10 +170,23 @@ class _Order:
         self, kind: str, item: SlotSchema | Intent, every: Mapping[str, Wordings]
     ) -> tuple[list[str], list[str]]:
         what, wordings = f"{kind} '{item.name}'", every.get(item.name, Wordings())
+        if self.paired and len(wordings.names) == len(wordings.descriptions) > 0:
+            return self._order_pairs(what, item.name, wordings)
         styled = [make_identifier(name, item.name) for name in wordings.names]
         names = self._draw(f"{what}: names", [name for name in styled if name], item.name)
         names.sort(key=lambda name: Levenshtein.distance(item.name, name))
         return names, self._order_descriptions(f"{what}: descriptions", item.description, wordings.descriptions)
+
+    def _order_pairs(self, what: str, name: str, wordings: Wordings) -> tuple[list[str], list[str]]:
+        """Names and descriptions that belong together, the closest name first."""
+        descriptions = {
+            made: text
+            for written, text in zip(wordings.names, wordings.descriptions, strict=True)
+            if (made := make_identifier(written, name))
+        }
+        names = self._draw(f"{what}: names", list(descriptions), name)
+        names.sort(key=lambda made: Levenshtein.distance(name, made))
+        return names, [descriptions.get(made, "") for made in names]
 
     def _order_descriptions(self, what: str, original: str, texts: Sequence[str]) -> list[str]:
         descriptions = self._draw(what, [" ".join(text.split()) for text in texts if text.strip()], original)
@@ -239,6 +259,8 @@ def _check(schema: Schema, paraphrases: Paraphrases) -> None:
             what = f"paraphrases of '{name}', which is not a service of the schema"
             raise UserError(what, hint=suggest_name(name, schema))
         own = schema[name]
+        if service.names:
+            raise UserError(f"names of the service {name}", hint="services are numbered; only tools have other names")
         for kind, paraphrased, known in (
             ("slot", service.slots, [slot.name for slot in own.slots]),
             ("intent", service.intents, [intent.name for intent in own.intents]),

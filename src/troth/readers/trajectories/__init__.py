@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from troth.core.errors import UserError
 from troth.core.registry import Registry
 from troth.core.trajectories import Trajectory
@@ -29,14 +31,16 @@ FORMATS: Registry[Reader] = Registry(
 )
 
 
-def read(path: str, format: str | None = None) -> Iterator[Trajectory]:
+def read(path: str, format: str | None = None, skipped: list[str] | None = None) -> Iterator[Trajectory]:
     """Every trajectory under a path (a file, a folder, an archive, `-`), in the order of the files.
 
-    Ids are unique, and a task has each trial once; the same task in two files must have different trials.
+    Ids are unique, and a task has each trial once; the same task in two files must have different trials. `skipped`: a
+    list for the errors of rows that are skipped; None: the first error is raised.
     """
     seen: set[str] = set()
     trials: set[tuple[str, int]] = set()
-    for document in source.documents(path):
+    for whole in source.documents(path):
+        document = msgspec.structs.replace(whole, skipped=skipped)
         reader = FORMATS.load(format or detect(document))
         with error_context(file=document.name, hint=LAYOUT):
             for item in reader.read(document):

@@ -12,6 +12,7 @@ never run. Results of several turns are lists of steps; their answers are Python
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,8 +24,9 @@ from troth.readers import plain, tools
 from troth.readers.decode import error_context
 from troth.readers.format import Format
 from troth.readers.source import Document
-from troth.readers.trajectories.items import first_item, items
-from troth.readers.trajectories.messages import MOST, call, messages, name_of
+from troth.readers.trajectories.items import first_item, items, skipping
+from troth.readers.trajectories.messages import MOST, messages, name_of
+from troth.readers.trajectories.parts import call
 
 FORMAT = Format(name="bfcl", about="BFCL's questions with tools, accepted answers, and results", profile="bfcl")
 KINDS = ("question", "ground_truth", "result", "calls")
@@ -39,16 +41,19 @@ def read(document: Document) -> Iterator[Trajectory]:
     for value in items(document):
         row = plain.mapping(value, "a task")
         id = name_of(plain.field(row, "id", "a task"), "")
-        with error_context(dialogue=id):
-            conversation = tuple(_messages(row))
+        with skipping(document), error_context(dialogue=id):
+            unread: Counter[str] = Counter()
+            conversation = tuple(_messages(row, unread))
             defined = tuple(tools.read(row["function"])) if row.get("function") else ()
-            yield Trajectory(id, conversation, id, tools=defined, expected=_expected(row), usage=_usage(row))
+            yield Trajectory(
+                id, conversation, id, tools=defined, expected=_expected(row), usage=_usage(row), unread=dict(unread)
+            )
 
 
-def _messages(row: dict[str, Any]) -> Iterator[Message]:
+def _messages(row: dict[str, Any], unread: Counter[str]) -> Iterator[Message]:
     if "question" in row:
         for turn in plain.sequence(row["question"], "'question'"):
-            yield from messages(plain.sequence(turn, "a turn of 'question'"))
+            yield from messages(plain.sequence(turn, "a turn of 'question'"), unread)
         return
     answer = row.get("result", row.get("calls"))
     if answer is None:

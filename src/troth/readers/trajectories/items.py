@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -14,11 +15,14 @@ from troth.readers.source import RIGHT_FILE, Document
 
 
 def items(document: Document) -> Iterator[Any]:
-    """Each entry of a list, each line, or the only object of a document, decoded one at a time."""
+    """Each entry of a list, each line, or the only object of a document, decoded one at a time.
+
+    A line that is not JSON is an error, or is skipped, as the document says.
+    """
     if is_lines(document):
         for number, line in enumerate(document.data.split(b"\n"), 1):
             if line.strip():
-                with error_context(line=number):
+                with skipping(document), error_context(line=number):
                     yield _decode(document, line)
     elif document.starts(b"["):
         entries = decode(document, list[msgspec.Raw])
@@ -31,22 +35,40 @@ def items(document: Document) -> Iterator[Any]:
         yield _decode(document, document.data)
 
 
-def first_item(document: Document) -> Any:
-    """The first entry of a document, or None if there is none: enough to recognise a format."""
+@contextmanager
+def skipping(document: Document) -> Iterator[None]:
+    """Records an error in a row of a document that is read without its broken rows; else lets it pass."""
     try:
-        return next(items(document), None)
+        yield
+    except UserError as error:
+        if document.skipped is None:
+            raise
+        document.skipped.append(error.line())
+
+
+def first_item(document: Document) -> Any:
+    """The first entry of a document that is JSON, or None if there is none: enough to recognise a format."""
+    try:
+        return next(items(msgspec.structs.replace(document, skipped=[])), None)
     except UserError:
         return None
 
 
 def is_lines(document: Document) -> bool:
     """Whether a document has one JSON value per line: an object, or a list that is not the whole document."""
-    head = document.head
+    head, _, rest = document.data.lstrip().partition(b"\n")
+    following = rest.lstrip().partition(b"\n")[0]
+    if not _is_json(head):  # the first line may be the broken one
+        return head[:1] == b"{" == following[:1] and _is_json(following)
+    return head[:1] == b"{" or (head[:1] == b"[" and len(document.data.strip()) > len(head.strip()))
+
+
+def _is_json(line: bytes) -> bool:
     try:
-        msgspec.json.decode(head, type=msgspec.Raw)
+        msgspec.json.decode(line, type=msgspec.Raw)
     except DECODING_ERRORS:
         return False
-    return head[:1] == b"{" or (head[:1] == b"[" and len(document.data.strip()) > len(head.strip()))
+    return True
 
 
 def _decode(document: Document, data: bytes | msgspec.Raw) -> Any:

@@ -1,164 +1,229 @@
-"""Messages in the layouts of OpenAI (chat and Responses items), Anthropic, Gemini, Bedrock, τ-bench and τ²-bench.
+"""Messages of all common layouts as records: OpenAI, Anthropic, Gemini, Bedrock, AI SDK, LangChain and others.
 
-Only text, calls and results are read; other content of messages (images, reasoning, annotations) is ignored.
+A layout is a role, content parts (`parts`), calls and results, in some wrapper (`wrappers`). Text, calls and results
+are read, reasoning is left out; anything else is counted by its type in `unread`.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import msgspec
-
-from troth.core.decode import DECODING_ERRORS, TOO_DEEP, is_too_deep
 from troth.core.errors import UserError
 from troth.core.trajectories import Call, Message, Role, Usage
 from troth.readers import plain
-from troth.readers.decode import error_context, has_duplicate_key
-from troth.readers.trajectories.blocks import blocks
+from troth.readers.decode import error_context
+from troth.readers.trajectories.parts import (
+    LONGEST,
+    PartContent,
+    has_error,
+    is_result,
+    kind_of,
+    read_call,
+    read_part,
+    text_of,
+)
+from troth.readers.trajectories.wrappers import unwrap
 
 ROLES: dict[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "human": "user", "assistant": "assistant",
     "ai": "assistant", "model": "assistant", "tool": "tool", "function": "tool", "context": "tool",
 }  # fmt: skip
+RARE_ROLES: dict[str, Role] = {"gpt": "assistant", "chatbot": "assistant", "observation": "tool", "ipython": "tool"}
+PLAIN = {"role", "content"}
+TOKENS, SECONDS = ("usage", "usage_metadata", "usageMetadata"), ("seconds", "duration", "latency", "response_time")
+COSTS = ("cost", "agent_cost", "response_cost")
+SPENDING = frozenset((*TOKENS, *SECONDS, *COSTS))
 MOST = 1e12  # tokens, seconds or cost of one conversation; larger numbers are ignored
-TEXTS = ("text", "input_text", "output_text", "refusal")
-# Items of the Responses API that are neither text nor calls of functions.
-IGNORED = (
-    "reasoning", "item_reference", "web_search_call", "file_search_call", "computer_call", "image_generation_call",
-    "code_interpreter_call", "mcp_list_tools",
-)  # fmt: skip
+PART_LISTS = ("parts", "blocks", "items", "contents")  # in place of `content`
+TEXT_KEYS = ("text", "message", "value", "body")
+CALL_LISTS = ("tool_calls", "toolCalls", "invalid_tool_calls")
+# Keys of messages that are understood, or that describe what is read elsewhere.
+KNOWN = frozenset((
+    "role", "content", "type", *PART_LISTS, *CALL_LISTS, "function_call", "functionCall", "toolInvocations",
+    "tool_call_id", "toolCallId", "tool_name", "toolName", "tool_messages", "function", "tool_call_chunks",
+    "additional_kwargs", "response_metadata",
+))  # fmt: skip
+_CALL_LIKE = re.compile("tool|call|function|invocation|action", re.IGNORECASE)
+NOT_CONTENT = frozenset(
+    ("metadata", "meta", "usage", "usage_metadata", "annotations", "reasoning", "reasoning_content")
+)
 
 
-def is_message(value: Any) -> bool:
-    """Whether a value looks like a message or an item of the Responses API."""
-    kinds = ("function_call", "function_call_output", *IGNORED)
-    return isinstance(value, dict) and (isinstance(value.get("role"), str) or value.get("type") in kinds)
-
-
-def messages(values: Iterable[Any]) -> tuple[Message, ...]:
-    """All messages, in order; errors name the message's position."""
+def messages(values: Iterable[Any], unread: Counter[str] | None = None) -> tuple[Message, ...]:
+    """All messages, in order; errors name the message's position. What is not read is counted in `unread`."""
+    unread = Counter() if unread is None else unread
     parsed: list[Message] = []
     for number, value in enumerate(values):
         with error_context(turn=number):
-            parsed += _message(plain.mapping(value, f"message {number}"))
+            for message in unwrap(plain.mapping(value, f"message {number}")):
+                parsed += _message(message, unread)
     return tuple(parsed)
 
 
-def _message(value: dict[str, Any]) -> Iterator[Message]:
-    kind = value.get("type")
-    if kind in IGNORED:
-        return
-    if kind in ("function_call", "mcp_call", "custom_tool_call"):
-        id = value.get("call_id") or value.get("id") or ""
-        yield Message("assistant", calls=(call(value.get("name"), _arguments(value), id),))
-        if kind == "mcp_call" and value.get("output") is not None:
-            yield Message("tool", text_of(value["output"]), call_id=str(id), error=value.get("error") is not None)
-        return
-    if kind in ("function_call_output", "custom_tool_call_output"):
-        yield Message("tool", text_of(value.get("output")), call_id=str(value.get("call_id") or ""))
+def _message(value: dict[str, Any], unread: Counter[str]) -> Iterator[Message]:
+    if not isinstance(value.get("role"), str) and isinstance(value.get("type"), str):
+        yield from _compose(list(read_part(value, unread)))
         return
     role = role_of(value, "the message")
-    content = blocks(value.get("content", value.get("parts")))
+    if role != "tool" and value.keys() == PLAIN and isinstance(value["content"], str):  # most messages
+        yield Message(role, value["content"])
+        return
+    content = _content(value)
     parts = content if isinstance(content, list) else []
-    results = [part for part in parts if isinstance(part, dict) and part.get("type") == "tool_result"]
-    if role == "tool" and not results:
-        yield from _results(value)
+    if role == "tool" and not any(is_result(kind_of(part)) for part in parts):
+        yield from _results(value, unread)
+        _count_keys(value, unread)
         return
-    for part in results:  # Anthropic: results are in a user message, before its text
-        id, tool = (str(part.get(key) or "") for key in ("tool_use_id", "name"))
-        yield Message("tool", text_of(part.get("content")), (), id, tool, part.get("is_error") is True)
-    if role == "tool":
-        return
-    text, calls = text_of(content), tuple(_calls(value, parts)) if role == "assistant" else ()
-    if text or calls or not results:
-        yield Message(role, text, calls, usage=usage(value))
+    pieces = [piece for part in parts for piece in read_part(part, unread)]
+    results = [piece.result for piece in pieces if piece.result is not None]
+    parsed_messages: list[Message] = []
+    if role == "assistant":
+        pieces = pieces if parts else [PartContent(text=text_of(content, unread))]
+        parsed_messages = list(_compose(_with_calls(value, pieces, unread))) or [Message("assistant")]
+        yield from _add_usage(parsed_messages, usage(value))
+    else:
+        yield from results  # Anthropic: results are in a user message, before its text
+        text = (
+            "\n".join(piece.text for piece in pieces if piece.text is not None) if parts else text_of(content, unread)
+        )
+        if role != "tool" and (text or not results):
+            parsed_messages = [Message(role, text, usage=usage(value))]
+            yield from parsed_messages
+        unread.update(f"call in a {role} message" for piece in pieces if piece.call)
+    _count_keys(
+        value, unread, is_empty=not results and not any(message.text or message.calls for message in parsed_messages)
+    )
+
+
+def _content(value: dict[str, Any]) -> Any:
+    """The content of a message, under any of its usual keys."""
+    content = value.get("content")
+    if isinstance(content, dict) and isinstance(content.get("parts"), list):
+        return content["parts"]
+    for key in PART_LISTS if content is None or isinstance(content, str) else ():
+        parts = value.get(key)
+        # Parts beside a text repeat it (AI SDK 4).
+        if isinstance(parts, list) and parts and (not content or (key == "parts" and all(map(kind_of, parts)))):
+            return [part.get("message_content", part) if isinstance(part, dict) else part for part in parts]
+    return (
+        next((value[key] for key in TEXT_KEYS if isinstance(value.get(key), str)), None) if content is None else content
+    )
+
+
+def _with_calls(value: dict[str, Any], pieces: list[PartContent], unread: Counter[str]) -> list[PartContent]:
+    """The pieces of an assistant's message, with calls and texts that stand beside its content."""
+    further = value.get("additional_kwargs")  # LangChain
+    extra = further if isinstance(further, dict) else {}
+    if not any(piece.text or piece.call for piece in pieces):
+        audio = value.get("audio")
+        texts_beside = (
+            value.get("refusal"),
+            extra.get("refusal"),
+            audio.get("transcript") if isinstance(audio, dict) else "",
+        )
+        text = next((text for text in texts_beside if isinstance(text, str) and text), None)
+        pieces = (
+            pieces if text is None else [*(piece for piece in pieces if piece.text is None), PartContent(text=text)]
+        )
+    call_ids = {piece.call.id for piece in pieces if piece.call and piece.call.id}
+    calls = list(_calls(value)) or ([] if call_ids else list(_calls(extra)))
+    pieces = [*pieces, *(PartContent(call=call) for call in calls if call.id not in call_ids)]
+    invocations = value.get("toolInvocations")  # AI SDK 4; its parts, where it has them, repeat these
+    if not isinstance(invocations, list) or call_ids:
+        return pieces
+    steps: list[PartContent] = []
+    last: Any = None
+    for entry in invocations:
+        invocation = plain.mapping(entry, "an entry of 'toolInvocations'")
+        if steps and invocation.get("step") != last:
+            steps.append(PartContent(ends_step=True))
+        last = invocation.get("step")
+        steps += read_part({"type": "tool-invocation", "toolInvocation": invocation}, unread)
+    return [*steps, *pieces] if all(step.result for step in steps if step.call) else [*pieces, *steps]
+
+
+def _compose(pieces: list[PartContent]) -> Iterator[Message]:
+    """The messages of an assistant's pieces: text and calls, then their results, then the text that follows them."""
+    texts: list[str] = []
+    calls: list[Call] = []
+    results: list[Message] = []
+    for piece in (*pieces, PartContent(ends_step=True)):
+        is_new_message = piece.ends_step or piece.text is not None or (piece.call is not None and piece.result is None)
+        if results and is_new_message:
+            yield from [Message("assistant", "\n".join(texts), tuple(calls))] if texts or calls else []
+            yield from results
+            texts, calls, results = [], [], []
+        texts += [] if piece.text is None else [piece.text]
+        calls += [] if piece.call is None else [piece.call]
+        results += [] if piece.result is None else [piece.result]
+    if any(texts) or calls:
+        yield Message("assistant", "\n".join(texts), tuple(calls))
+
+
+def _add_usage(parsed_messages: list[Message], spent: Usage | None) -> Iterator[Message]:
+    last = max((index for index, message in enumerate(parsed_messages) if message.role == "assistant"), default=-1)
+    for index, message in enumerate(parsed_messages):
+        yield Message("assistant", message.text, message.calls, usage=spent) if index == last else message
 
 
 def role_of(value: dict[str, Any], what: str) -> Role:
     """The role of a message; `what` names the message in errors."""
     name = plain.text_of(value, "role", what)
-    role = ROLES.get(name)
+    role = ROLES.get(name.lower()) or RARE_ROLES.get(name.lower())
     if role is None:
         raise UserError(f"role '{name[:40]}' is not known", hint="known: " + ", ".join(ROLES))
     return role
 
 
-def _results(value: dict[str, Any]) -> Iterator[Message]:
-    several = value.get("tool_messages")
-    if isinstance(several, list):  # τ²-bench: results of parallel calls in one message
-        for result in several:
-            yield from _results(plain.mapping(result, "a result"))
+def _results(value: dict[str, Any], unread: Counter[str]) -> Iterator[Message]:
+    parallel_results = value.get("tool_messages")
+    if isinstance(parallel_results, list):  # τ²-bench: results of parallel calls in one message
+        for result in parallel_results:
+            yield from _results(plain.mapping(result, "a result"), unread)
         return
     if value.get("requestor") == "user":  # τ²-bench: the user's own tools, which the assistant does not see
         return
-    id = value.get("tool_call_id") or (value.get("id") if "requestor" in value else None) or ""
-    tool = value.get("name") or ""
-    yield Message("tool", text_of(value.get("content")), (), str(id), str(tool), value.get("error") is True)
+    further = value.get("additional_kwargs")  # LlamaIndex
+    holders = (value, further) if isinstance(further, dict) else (value,)
+    id = next((holder[key] for holder in holders for key in ("tool_call_id", "toolCallId") if holder.get(key)), None)
+    id = id or (value.get("id") if "requestor" in value else None) or ""
+    tool = next((value[key] for key in ("name", "tool_name", "function") if isinstance(value.get(key), str)), "")
+    yield Message("tool", text_of(_content(value), unread), (), str(id), tool, has_error(value))
 
 
-def _calls(value: dict[str, Any], parts: list[Any]) -> Iterator[Call]:
-    for part in parts:
-        if isinstance(part, dict) and part.get("type") == "tool_use":
-            yield call(part.get("name"), part.get("input"), part.get("id"))
-    tool_calls = value.get("tool_calls")
-    for item in plain.sequence(tool_calls, "'tool_calls'") if tool_calls else ():
-        entry = plain.mapping(item, "an entry of 'tool_calls'")
-        inner = entry.get("function")
-        function = inner if isinstance(inner, dict) else entry
-        yield call(function.get("name"), _arguments(function), entry.get("id"))
-    legacy = value.get("function_call")
-    if isinstance(legacy, dict):
-        yield call(legacy.get("name"), _arguments(legacy), None)
+def _calls(value: dict[str, Any]) -> Iterator[Call]:
+    for key in CALL_LISTS:
+        for item in plain.sequence(value[key], f"'{key}'") if value.get(key) else ():
+            yield read_call(plain.mapping(item, f"an entry of '{key}'"))
+    for key in ("function_call", "functionCall"):
+        if isinstance(value.get(key), dict):
+            yield read_call(value[key])
 
 
-def _arguments(function: dict[str, Any]) -> Any:
-    return next((function[key] for key in ("arguments", "args", "input", "kwargs") if key in function), {})
-
-
-def call(name: object, arguments: object, id: object = None) -> Call:
-    """A call from its name and its arguments, which may be an object or JSON text."""
-    tool = plain.text(name, "the name of a called function")
-    broken: str | None = None
-    if isinstance(arguments, str):
-        text = arguments
-        try:
-            arguments = msgspec.json.decode(text) if text.strip() else {}
-            if has_duplicate_key(text.encode(), arguments):  # ambiguous
-                arguments, broken = {}, text
-        except DECODING_ERRORS:
-            arguments, broken = {}, text
-    if arguments is None:
-        arguments = {}
-    if is_too_deep(arguments):
-        broken, arguments = TOO_DEEP, {}
-    if not isinstance(arguments, dict):
-        broken, arguments = msgspec.json.encode(arguments).decode(), {}
-    return Call(tool, arguments, "" if id is None else str(id), broken)
-
-
-def text_of(content: object) -> str:
-    """The text of a message's content: a text, the joined text parts, or another value as JSON."""
-    content = blocks(content)
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list) and all(isinstance(part, dict) and "type" in part for part in content):
-        texts = [part.get("text") for part in content if part["type"] in TEXTS]
-        return "\n".join(text for text in texts if isinstance(text, str))
-    return msgspec.json.encode(content).decode()
+def _count_keys(value: dict[str, Any], unread: Counter[str], *, is_empty: bool = False) -> None:
+    """Counts keys that may contain calls, or, in a message of which nothing was read, its content."""
+    for key in value.keys() - KNOWN:
+        content = value[key]
+        if not content or not isinstance(content, list | dict):
+            continue
+        if _CALL_LIKE.search(key) or (is_empty and key not in NOT_CONTENT):
+            unread[f"key {key[:LONGEST]}"] += 1
 
 
 def usage(value: dict[str, Any]) -> Usage | None:
     """The usage that a message or a conversation reports, under any of the usual names."""
-    tokens = value.get("usage")
+    if SPENDING.isdisjoint(value):
+        return None
+    tokens = next((value[key] for key in TOKENS if value.get(key)), None)
     reported = tokens if isinstance(tokens, dict) else {}
     numbers = (
-        _number(reported, "input_tokens", "prompt_tokens"),
-        _number(reported, "output_tokens", "completion_tokens"),
-        _number(value, "seconds", "duration", "latency"),
-        _number(value, "cost", "agent_cost"),
+        _number(reported, "input_tokens", "prompt_tokens", "inputTokens", "promptTokenCount", "input"),
+        _number(reported, "output_tokens", "completion_tokens", "outputTokens", "candidatesTokenCount", "output"),
+        _number(value, *SECONDS),
+        _number(value, *COSTS),
     )
     if all(number is None for number in numbers):
         return None

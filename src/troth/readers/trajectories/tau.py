@@ -7,6 +7,7 @@ Gold actions have no turns. A user's `###STOP###` ends a conversation, and is ke
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +17,7 @@ from troth.readers import plain
 from troth.readers.decode import error_context
 from troth.readers.format import Format
 from troth.readers.source import Document
-from troth.readers.trajectories.items import first_item, items
+from troth.readers.trajectories.items import first_item, items, skipping
 from troth.readers.trajectories.messages import messages, name_of, trial_number, usage
 
 LARGEST = 1e6  # larger numbers are not rewards
@@ -35,7 +36,7 @@ def read(document: Document) -> Iterator[Trajectory]:
     for value in items(document):
         row = plain.mapping(value, "a result")
         task, trial = name_of(plain.field(row, "task_id", "a result"), ""), trial_number(row.get("trial"))
-        with error_context(dialogue=f"{task}/{trial}"):
+        with skipping(document), error_context(dialogue=f"{task}/{trial}"):
             yield _trajectory(row, task, trial)
 
 
@@ -44,15 +45,17 @@ def _trajectory(row: dict[str, Any], task: str, trial: int) -> Trajectory:
     gold = info.get("task") if isinstance(info, dict) else None
     gold = gold if isinstance(gold, dict) else {}
     outputs = plain.sequence(gold.get("outputs") or [], "'outputs'")
+    unread: Counter[str] = Counter()
     return Trajectory(
         f"{task}/{trial}",
-        messages(plain.sequence(plain.field(row, "traj", "a result"), "'traj'")),
+        messages(plain.sequence(plain.field(row, "traj", "a result"), "'traj'"), unread),
         task,
         trial,
         expected=actions(gold["actions"], "kwargs") if "actions" in gold else None,
         outputs=tuple(plain.text(output, "an output") for output in outputs),
         reward=reward(row.get("reward")),
         usage=usage(row),
+        unread=dict(unread),
     )
 
 

@@ -8,6 +8,7 @@ Actions and calls of the simulated user (`requestor: user`) are left out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +20,7 @@ from troth.readers import plain
 from troth.readers.decode import decode, error_context
 from troth.readers.format import Format
 from troth.readers.source import Document
+from troth.readers.trajectories.items import skipping
 from troth.readers.trajectories.messages import messages, name_of, trial_number, usage
 from troth.readers.trajectories.tau import actions, reward
 
@@ -39,7 +41,7 @@ def read(document: Document) -> Iterator[Trajectory]:
     for raw in decode(document, list[msgspec.Raw], data=whole["simulations"]):
         row = plain.mapping(decode(document, object, data=raw), "a simulation")
         task, trial = name_of(plain.field(row, "task_id", "a simulation"), ""), trial_number(row.get("trial"))
-        with error_context(dialogue=f"{task}/{trial}"):
+        with skipping(document), error_context(dialogue=f"{task}/{trial}"):
             if task not in tasks:
                 raise UserError(f"there is no task '{task}' in the file", hint="is the file whole?")
             yield _trajectory(row, tasks[task], task, trial)
@@ -49,15 +51,17 @@ def _trajectory(row: dict[str, Any], gold: dict[str, Any], task: str, trial: int
     criteria = plain.mapping(gold.get("evaluation_criteria") or {}, "'evaluation_criteria'")
     reward_info = row.get("reward_info") or {}
     outputs = plain.sequence(criteria.get("communicate_info") or [], "'communicate_info'")
+    unread: Counter[str] = Counter()
     return Trajectory(
         f"{task}/{trial}",
-        messages(plain.sequence(plain.field(row, "messages", "a simulation"), "'messages'")),
+        messages(plain.sequence(plain.field(row, "messages", "a simulation"), "'messages'"), unread),
         task,
         trial,
         expected=_expected(criteria.get("actions")),
         outputs=tuple(plain.text(output, "an entry of 'communicate_info'") for output in outputs),
         reward=reward(plain.mapping(reward_info, "'reward_info'").get("reward")),
         usage=usage(row),
+        unread=dict(unread),
     )
 
 

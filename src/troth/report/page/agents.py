@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import median
 
+from troth.agents.findings import DETAILS
 from troth.agents.live.run import TASK as LIVE
 from troth.agents.score import TASK, AgentFinding
 from troth.core.metric import PERCENT, Better
@@ -97,7 +98,7 @@ def _claims_sentence(system: ScoredSystem, score: Score) -> str:
 
 def _claims_facts(system: ScoredSystem, _: Score) -> Iterator[str]:
     if (value := system.value(PROVENANCE)) is not None and value < 1:
-        yield f"{words.percent(1 - value)}% of the arguments of its writing calls have no source."
+        yield f"{words.percent(1 - value)}% of the checked arguments of its calls have no source."
     for name in ("unsupported_numbers", "unsupported_times", "unsupported_names"):
         if share := system.value(name):
             what = words.title_in_sentence(system.metric(name).title).split()[-1]
@@ -151,11 +152,19 @@ def _blocks(contest: Contest) -> list[Block]:
         Heading("What it says, and where values come from"),
         _shares("support", "Said without support", systems, ("trial",), "lower"),
         *_examples(systems, "claim", "Claims without a call", "A click shows the message."),
+        *_examples(systems, "detail", "Details without support", "A click shows the message."),
         *_examples(systems, "value", "Arguments without a source", "A click shows the call."),
         *_cost(contest),
         Heading("Everything"), cards.metrics_grid("agents", contest, GROUPS, NOTE),
+        *_notes(systems),
         *([Text(f"{words.join_words(lacking)}: the run holds no trajectories. Run it again.")] if lacking else []),
     ]  # fmt: skip
+
+
+def _notes(systems: Sequence[ScoredSystem]) -> list[Block]:
+    """What the runs note: blocks that were not read, rows that were joined or skipped, and others."""
+    notes = dict.fromkeys(str(note) for system in systems for note in system.source.result.notes)
+    return [Heading("Notes of the runs"), *(Text(f"{note}.") for note in notes)] if notes else []
 
 
 def _hats_chart(systems: Sequence[ScoredSystem]) -> Chart:
@@ -280,7 +289,8 @@ def _examples(systems: Sequence[ScoredSystem], kind: str, title: str, note: str)
     items: list[Example] = []
     total = 0
     for system in systems:
-        mine = [finding for finding in _findings(system) if finding.kind == kind]
+        kinds = DETAILS if kind == "detail" else (kind,)
+        mine = [finding for finding in _findings(system) if finding.kind in kinds]
         total += len(mine)
         group = system.name if len(systems) > 1 else ""
         items += (
@@ -291,8 +301,15 @@ def _examples(systems: Sequence[ScoredSystem], kind: str, title: str, note: str)
 
 def _claim(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
     return Example(
-        group or "claim", _place(finding), [Piece(finding.text)], [], finding.task, f"m{finding.message}",
+        group or "claim", _place(finding), [Piece(finding.text)], [finding.reason], finding.task, f"m{finding.message}",
         system=system.name, group=group, trial=str(finding.trial),
+    )  # fmt: skip
+
+
+def _detail(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
+    return Example(
+        group or finding.kind, _place(finding), [Piece(finding.text, "!")], [], finding.task, f"m{finding.message}",
+        system=system.name, group=group or finding.kind, trial=str(finding.trial),
     )  # fmt: skip
 
 
@@ -318,7 +335,7 @@ def _wavers(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
     )  # fmt: skip
 
 
-EXAMPLES = {"claim": _claim, "value": _value, "wavers": _wavers}
+EXAMPLES = {"claim": _claim, "detail": _detail, "value": _value, "wavers": _wavers}
 
 
 def _place(finding: AgentFinding) -> str:

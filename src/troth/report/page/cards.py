@@ -170,5 +170,5 @@ def metrics_grid(
                 part = "" if "all" in across else f", {groups[across[0]]}"
                 lines.append(Line([declared.title + part], cells, declared.about))
     columns = [groups[group] for group in shown] if single and len(shown) > 1 else [system.name for system in systems]
-    note += " Only all units are tested, not groups of them." if not single and len(shown) > 1 else ""
+    note += " Only overall values are tested, not those of groups." if not single and len(shown) > 1 else ""
     return grid(GridHead(id, "All metrics", ["metric", *columns], note), lines, contest, index)

@@ -167,7 +167,7 @@ def summary_lines(contest: Contest, marks: Mapping[str, Sequence[str]], metrics:
     if len(contest.systems) < 2:
         return []
     is_pair = len(contest.systems) == 2
-    lines = [_pair(contest, marks, spoken)] if is_pair else [_leader(contest, metric) for metric in spoken]
+    lines = [_pair(contest, marks, spoken)] if is_pair else [_leader(contest, marks, metric) for metric in spoken]
     return [line for line in lines if line] + uncompared_notes(contest, metrics)
 
 
@@ -193,16 +193,19 @@ def _pair(contest: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequenc
     return "; ".join(parts) + "." if parts else ""
 
 
-def _leader(contest: Contest, metric: str) -> str:
-    """The best of three systems or more, and those that no difference from it is shown for."""
+def _leader(contest: Contest, marks: Mapping[str, Sequence[str]], metric: str) -> str:
+    """The best of three systems or more, and those that the marks of the page do not tell from it."""
     known = [s for s in contest.systems if s.known(metric)]
     best = min(known, key=lambda s: _rank(s.known(metric)))
-    near = [s.name for s in known if s is not best and Marked(s.name, metric, ALL) in contest.best]
+    letters = marks[best.name][contest.metrics.index(metric)]
+    near = [
+        s.name for s, letter in zip(contest.systems, letters, strict=True) if letter == LEVEL_WITH and s is not best
+    ]
     scale = best.metric(metric).scale
     value = words.number(best.value(metric), scale) + ("%" if scale in PERCENT else "")
     start = f"Best in {_title_in_sentence(contest, metric)}: {best.name} ({value})"
     if Marked(best.name, metric, ALL) not in contest.best:
-        return f"{start}, by recipes that differ."
+        return f"{start}, by settings that differ."
     if not near:
         return f"{start}, ahead of all others beyond noise."
     shown = words.truncate([f"{name} ({_range(contest, best.name, name, metric)})" for name in near], NAMED)
@@ -260,7 +263,7 @@ def _why_apart(base: ScoredSystem, other: ScoredSystem, metrics: Iterable[str]) 
         titles = [words.title_in_sentence(base.metric(metric).title) for metric in unlike]
         where_titles = words.join_words(titles) if len(unlike) <= 3 else "some metrics"
         where = "" if len(unlike) == len(spoken) else f" in {where_titles}"
-        return f"{where}: another recipe ({_recipes(base.scores[unlike[0], ALL], other.scores[unlike[0], ALL])})."
+        return f"{where}: other settings ({_recipes(base.scores[unlike[0], ALL], other.scores[unlike[0], ALL])})."
     return ""
 
 

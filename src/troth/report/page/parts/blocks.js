@@ -62,7 +62,7 @@ function cardEntry(entry, one, ends) {
       : null,
   ];
   const recipe = [
-    el("summary", {}, many ? "more" : `Recipe, over ${entry.n.toLocaleString("en")} units`),
+    el("summary", {}, many ? "more" : `How it is computed (n = ${entry.n.toLocaleString("en")})`),
     many ? said : null,
     el("code", {}, entry.signature),
   ];

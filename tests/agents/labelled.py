@@ -1,0 +1,134 @@
+"""Labelled conversations: false claims, details without support and arguments without a source, and how many are found.
+
+`tests/golden/agents/labelled.jsonl` has conversations of 20 domains in English, German and Spanish, written for this
+project. A line has messages (`["call", tool, arguments]` is followed by `["result", text]`) and findings: kind,
+message, text, and the character at which it begins (of a value: the argument). Lines with an odd number (1, 3, …) are
+for development. Those with an even number were labelled before the finders were written, and looked at once, when they
+were finished.
+
+    python -m tests.agents.labelled            # precision and recall of both halves
+    python -m tests.agents.labelled errors     # what is missed or wrong in the development half
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from troth.agents.analysis import AnalysisRules, analyse
+from troth.agents.corpus import ReadTrials, join
+from troth.agents.rules import find_rule
+from troth.core.trajectories import Call, Message, Tool, Trajectory
+
+FILE = Path(__file__).parents[1] / "golden/agents/labelled.jsonl"
+FINDERS = {"claim": "claims", "number": "numbers", "time": "times", "name": "names", "value": "values"}
+DETAILS = ("number", "time", "name")
+
+
+class Label(NamedTuple):
+    """A finding, found or expected: where it is, and the text or value."""
+
+    conversation: str
+    message: int
+    kind: str
+    text: str
+    at: int | str  # first character in the message; of a value: the argument
+    end: int = 0
+
+
+class Counts(NamedTuple):
+    right: int
+    wrong: int
+    missed: int
+
+    @property
+    def precision(self) -> float:
+        return self.right / max(self.right + self.wrong, 1)
+
+    @property
+    def recall(self) -> float:
+        return self.right / max(self.right + self.missed, 1)
+
+
+def read_half(development: bool) -> list[dict[str, Any]]:
+    lines = FILE.read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines[0 if development else 1 :: 2]]
+
+
+def trajectory(record: dict[str, Any]) -> Trajectory:
+    messages: list[Message] = []
+    for number, (role, *rest) in enumerate(record["messages"]):
+        if role == "call":
+            messages.append(Message("assistant", calls=(Call(rest[0], rest[1], f"c{number}"),)))
+        elif role == "result":
+            messages.append(Message("tool", rest[0], call_id=f"c{number - 1}"))
+        else:
+            messages.append(Message(role, rest[0]))
+    return Trajectory(record["id"], tuple(messages), tools=tuple(map(Tool, record["tools"])))
+
+
+def expected(records: Sequence[dict[str, Any]]) -> Iterator[Label]:
+    for record in records:
+        for kind, message, text, at in record["findings"]:
+            yield Label(record["id"], message, kind, text, at, at + len(text) if isinstance(at, int) else 0)
+
+
+def found(records: Sequence[dict[str, Any]]) -> Iterator[Label]:
+    corpus = join({"x": ReadTrials([trajectory(record) for record in records], "chat", "labelled")})
+    analysis = analyse(corpus, corpus.systems[0], AnalysisRules(find_rule("exact"), "match"))
+    for trial in analysis.trials:
+        for claim in trial.claims:
+            if not claim.supported:
+                yield Label(trial.trial.id, claim.message, "claim", claim.text, claim.start, claim.end)
+        for detail in trial.details:
+            if not detail.supported:
+                yield Label(trial.trial.id, detail.message, detail.kind, detail.text, detail.start, detail.end)
+        for call in trial.calls:
+            for lacking in call.unsourced:
+                yield Label(trial.trial.id, call.numbered.message, "value", lacking.value, lacking.argument)
+
+
+def agree(one: Label, other: Label) -> bool:
+    if one[:3] != other[:3]:
+        return False
+    if isinstance(one.at, str) or isinstance(other.at, str):
+        return one.at == other.at
+    return one.at < other.end and other.at < one.end
+
+
+def compare(development: bool) -> tuple[dict[str, Counts], list[str]]:
+    """Counts by finder, and a line for each error."""
+    records = read_half(development)
+    gold, alarms = list(expected(records)), list(found(records))
+    errors: list[str] = []
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for label in gold:
+        is_hit = any(agree(label, alarm) for alarm in alarms)
+        counts[label.kind][0 if is_hit else 2] += 1
+        if not is_hit:
+            errors.append(f"missed  {label.conversation}: {label.kind} {label.text!r}")
+    for alarm in alarms:
+        if not any(agree(alarm, label) for label in gold):
+            counts[alarm.kind][1] += 1
+            errors.append(f"wrong   {alarm.conversation}: {alarm.kind} {alarm.text!r}")
+    table = {FINDERS[kind]: Counts(*counts[kind]) for kind in FINDERS}
+    table["details"] = Counts(*(sum(counts[kind][place] for kind in DETAILS) for place in range(3)))
+    return table, sorted(errors)
+
+
+def main() -> None:
+    if "errors" in sys.argv[1:]:
+        print(*compare(development=True)[1], sep="\n")
+        return
+    for name, development in (("development", True), ("untouched", False)):
+        for finder, counts in compare(development)[0].items():
+            figures = f"precision {counts.precision:.2f}  recall {counts.recall:.2f}"
+            print(f"{name:12} {finder:8} {figures}  right {counts.right}, wrong {counts.wrong}, missed {counts.missed}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""Every value that is not perfect has its findings, with their place: in the result, in files and over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.agents.labelled import read_half, trajectory
+from troth import demo
+from troth.agents.corpus import AgentCorpus, ReadTrials, join, load
+from troth.agents.findings import findings_behind
+from troth.agents.metrics import METRICS
+from troth.agents.score import AgentSettings, score_corpus
+from troth.core.trajectories import Call, Message, Trajectory
+from troth.serve.tasks import AgentRequest, score_calls
+
+FOUND_DIRECTLY = (
+    "provenance", "claims_without_calls", "unsupported_numbers", "unsupported_times", "unsupported_names",
+    "grounded_answers", "failed_calls", "forbidden_calls", "repeated_calls", "wavering_tasks",
+)  # fmt: skip
+COSTS = [name for name in METRICS.by_name() if name.endswith("_per_solved")]
+
+
+def corpora() -> dict[str, AgentCorpus]:
+    tools = demo.path("agents/tools.json")
+    labelled = [trajectory(record) for record in read_half(development=True)]
+    names = ("hasty", "sturdy")
+    return {
+        **{name: load([(name, demo.path(f"agents/{name}.jsonl"))], [], tools, None) for name in names},
+        "labelled": join({"labelled": ReadTrials(labelled, "chat", "labelled")}),
+    }
+
+
+@pytest.mark.parametrize("name", ["hasty", "sturdy", "labelled"])
+def test_a_value_that_is_not_perfect_has_findings(name: str) -> None:
+    every = ",".join(["pass^1", "pass^2", *(one for one in METRICS.by_name() if not one.startswith("pass^"))])
+    result = score_corpus(corpora()[name], AgentSettings(metrics=every, resamples=1))
+    known = [score for score in result.scores if score.value is not None and score.metric not in COSTS]
+    assert len(known) > 4
+    for score in known:
+        is_perfect = score.value == (1 if score.better == "higher" else 0)
+        behind = findings_behind(result.findings, score.metric, score.system)
+        assert is_perfect or behind, score.metric
+        if score.metric in FOUND_DIRECTLY:
+            assert is_perfect == (not behind), score.metric
+
+
+def test_findings_have_their_place_and_reason() -> None:
+    corpus = corpora()["labelled"]
+    trials = {trial.id: trial for trial in corpus.systems[0].trials}
+    result = score_corpus(corpus, AgentSettings(resamples=1))
+    assert {"claim", "number", "time", "name", "value"} <= {finding.kind for finding in result.findings}
+    for finding in result.findings:
+        assert finding.reason
+        if finding.kind in ("claim", "number", "time", "name"):
+            text = trials[finding.conversation].messages[finding.message].text
+            said = text[finding.start : finding.end]
+            assert said in finding.text if finding.kind == "claim" else said == finding.text
+
+
+def claim_of(*messages: Message, **fields: Any) -> Any:
+    corpus = join({"x": ReadTrials([Trajectory("t", messages, **fields)], "chat", "x")})
+    return [f for f in score_corpus(corpus, AgentSettings(resamples=1)).findings if f.kind == "claim"]
+
+
+def test_a_contradicted_claim_names_the_result_that_contradicts_it() -> None:
+    (finding,) = claim_of(
+        Message("user", "Upgrade JG7FMM to economy."),
+        Message("assistant", calls=(Call("update_cabin", {"id": "JG7FMM", "cabin": "economy"}),)),
+        Message("tool", '{"id": "JG7FMM", "cabin": "basic_economy"}'),
+        Message("assistant", "You have been upgraded to economy."),
+    )
+    assert (finding.message, finding.evidence, finding.reason) == (3, 2, "the result has cabin = basic_economy")
+
+
+@pytest.mark.parametrize("id", ["LC-46003", "46003", "ORD-2025-00017", "ch_3Nxyz", "#W2378156", "555-0142", "web-03"])
+def test_the_object_of_a_claim_is_compared(id: str) -> None:
+    def claims(called: str) -> Any:
+        return claim_of(
+            Message("user", f"Cancel {id}."),
+            Message("assistant", calls=(Call("cancel_order", {"id": called}),)),
+            Message("tool", '{"status": "cancelled"}'),
+            Message("assistant", f"I have cancelled {id} for you."),
+        )
+
+    assert claims(id) == []
+    other = id[:-1] + ("5" if id[-1].isdigit() else "w")
+    (finding,) = claims(other)
+    assert id.lstrip("#").lower() in finding.reason
+
+
+def test_the_service_gives_the_findings() -> None:
+    messages = ({"role": "user", "content": "Cancel LC-1."}, {"role": "assistant", "content": "I cancelled LC-1."})
+    answer = score_calls(AgentRequest(messages))
+    (finding,) = [msgspec.to_builtins(finding) for finding in answer.findings]
+    assert (finding["kind"], finding["message"], finding["start"], finding["end"]) == ("claim", 1, 0, 11)
