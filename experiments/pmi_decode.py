@@ -3,7 +3,8 @@
     python -m experiments.pmi_decode
 
 Table 4: greedy, beam search, sampling and beam sampling, each plain and with PMI-Decode at the α and p that the paper's
-rule picks (the highest sum of ROUGE-L to the human response and normalised PMI-Faith). Table 5: the grid of α and p.
+rule picks (section 5.3: the highest sum of ROUGE-L and normalised PMI-Faith; the range is that on BEGIN dev, table 9).
+`experiments.pmi_range` measures it first, for the model that scores, unless `--range` has it. Table 5: the grid.
 The setting is picked on gold responses of CMU-DoG and Topical-Chat, table 4 is made on those of WoW (`faithdial_audit`,
 whose responses are human). The model is SmolLM2-135M as it is; `--train FILE` trains it first, say on FaithDial.
 """
@@ -17,6 +18,7 @@ from typing import Any
 import msgspec
 
 import troth
+from experiments import pmi_range
 from experiments.common import arguments, cell, publish, table
 from troth.core.randomness import generator
 from troth.core.score import Score
@@ -40,6 +42,8 @@ def main() -> None:
     parser.add_argument("--ps", default="0.6,0.75,0.9,1")
     parser.add_argument("--modes", default=",".join(MODES))
     parser.add_argument("--max-tokens", type=int, default=48)
+    parser.add_argument("--range", help="LOW,HIGH of PMI-Faith on BEGIN dev; default: it is measured")
+    pmi_range.add_options(parser)
     options = parser.parse_args()
     data, work = options.shared / "data/faithdial_audit", options.work / "pmi_decode"
     work.mkdir(parents=True, exist_ok=True)
@@ -47,9 +51,11 @@ def main() -> None:
     dev = drawn_contexts([data / "gold_cmu.csv", data / "gold_topical.csv"], work / "dev", options.contexts)
     test = drawn_contexts([data / "gold_wow.csv"], work / "test", options.contexts)
     how = GenerateSettings(model=model, setting=Setting(max_tokens=options.max_tokens))
-    grid_of = [[float(one) for one in text.split(",")] for text in (options.alphas, options.ps)]
-    alpha, top_p, grid = table_5(dev, how, options.work / "pmi_decode.svg", *grid_of)
-    text = f"{grid}\npicked: α {alpha:g}, p {top_p:g}\n"
+    alphas, ps = ([float(one) for one in text.split(",")] for text in (options.alphas, options.ps))
+    *_, whole = pmi_range.measure_ranges(options) if options.range is None else [None]
+    bounds = [whole.low, whole.high] if whole else [float(one) for one in options.range.split(",")]
+    alpha, top_p, grid = table_5(dev, how, options.work / "pmi_decode.svg", alphas, ps, bounds)
+    text = f"{grid}\nrange {bounds[0]:g} to {bounds[1]:g}, picked: α {alpha:g}, p {top_p:g}\n"
     publish(options.work, "pmi_decode", text)
     text += "\n" + table_4(test, how, options, (alpha, top_p))
     publish(options.work, "pmi_decode", text)
@@ -73,12 +79,12 @@ def drawn_contexts(paths: list[Path], out: Path, count: int) -> Path:
 
 
 def table_5(
-    dev: Path, how: GenerateSettings, chart: Path, alphas: list[float], ps: list[float]
+    dev: Path, how: GenerateSettings, chart: Path, alphas: list[float], ps: list[float], bounds: list[float]
 ) -> tuple[float, float, str]:
     """The grid as a table and a chart, and the setting that the paper's rule picks."""
     settings = SweepSettings(
         model=how.model, setting=replace(how.setting, alpha=0.0, top_p=1.0), alphas=alphas, ps=ps,
-        metrics=("pmi_faith", "nli"),
+        metrics=("pmi_faith", "nli"), range=bounds,
     )  # fmt: skip
     found = sweep(dev, settings)
     rows = [

@@ -17,8 +17,8 @@ REPORT = f"""\
   {GOLD}/dialogues_001.json: dialogue demo_14, turn 3: Stays_1.hotel_name is gone
 """
 CEILING = [
-    "jga", "jga_cat", "jga_noncat", "aga", "aga_cat", "aga_noncat", "aga_union", "sa", "slot_precision", "slot_recall",
-    "slot_f1", "rsa", "fga@0.5", "turn_match", "intent_accuracy",
+    "jga", "jga_cat", "jga_noncat", "aga", "aga_cat", "aga_noncat", "aga_union", "aga_slots", "sa",
+    "slot_precision", "slot_recall", "slot_f1", "rsa", "fga@0.5", "turn_match", "intent_accuracy",
     "requested_f1", "requested_precision", "requested_recall", "tagging_f1", "tagging_precision", "tagging_recall",
 ]  # fmt: skip
 

@@ -17,10 +17,11 @@ import pytest
 from tests.cli.conftest import GOLD, HASTY, SCHEMA, STURDY, Corpus, Troth
 from troth.core.parts import row_schema
 from troth.core.version import __version__
+from troth.tracking.score import dst
 
 KEYS = ["system", "metric", "group", "value", "low", "high", "n", "recipe", "version", "signature"]
 NAMES = [
-    "jga", "jga_cat", "jga_noncat", "aga", "aga_cat", "aga_noncat", "aga_union", "sa",
+    "jga", "jga_cat", "jga_noncat", "aga", "aga_cat", "aga_noncat", "aga_union", "aga_slots", "sa",
     "slot_precision", "slot_recall", "slot_f1", "rsa",
     "fga@0.25", "fga@0.5", "fga@0.75", "fga@1", "turn_match", "intent_accuracy",
     "requested_f1", "requested_precision", "requested_recall",
@@ -35,7 +36,8 @@ jga_noncat             69.05 (53.31 … 81.35)  85.17 (77.64 … 90.47)
 aga                    89.20 (82.17 … 93.68)  96.01 (90.82 … 98.32)
 aga_cat                93.31 (83.04 … 97.55)  94.26 (87.76 … 97.41)
 aga_noncat             85.64 (76.84 … 91.46)  96.12 (90.15 … 98.53)
-aga_union              88.05 (80.88 … 92.77)  92.81 (86.85 … 96.19)
+aga_union              86.14 (78.68 … 91.29)  90.16 (83.63 … 94.26)
+aga_slots              88.05 (80.88 … 92.77)  92.81 (86.85 … 96.19)
 sa                     95.21 (89.67 … 97.85)  96.87 (92.13 … 98.79)
 slot_precision         96.10 (90.69 … 98.42)  92.58 (88.95 … 95.08)
 slot_recall            89.23 (83.29 … 93.23)  95.61 (92.38 … 97.50)
@@ -210,6 +212,15 @@ def test_rates(fine: Troth) -> None:
     assert found["fga@0"] == pytest.approx(found["jga"])
     assert found["fga@1e-07"] == pytest.approx(found["jga"], abs=1e-5)
     assert found["fga@1e+07"] == pytest.approx(found["turn_match"])
+
+
+def test_rates_and_forget_beside_named_metrics(fine: Troth) -> None:
+    found = values(fine("dst", GOLD, HASTY, "--metrics", "jga,fga@0.5", "--lambda", "0.3,0.5", "--json"))
+    assert list(found) == ["jga", "fga@0.5", "fga@0.3"]
+    found = values(fine("dst", GOLD, HASTY, "--metrics", "jga", "--forget", "6,0.95", "--json"))
+    assert list(found) == ["jga", "fga@0.49928871225899835"]
+    result = dst(GOLD, HASTY, metrics="jga", rates=[0.3], resamples=10)
+    assert [score.metric for score in result.scores] == ["jga", "fga@0.3"]
 
 
 def test_forget(fine: Troth) -> None:

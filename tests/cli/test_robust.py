@@ -46,8 +46,11 @@ def test_runs_and_checkpoints(fine: Troth, tmp_path: Path) -> None:
         )  # fmt: skip
     paths = [str(tmp_path / f"step{step}") for step in (1, 2)]
     medians = fine("robust", "runs", *paths).out.splitlines()
-    assert medians[0].split() == ["system", "jga", "cjga:NED", "nohf", "nohf:NED"]
+    assert medians[0].startswith("system (median ± half of the 95% interval)  ")
+    assert medians[0].split()[-4:] == ["jga", "cjga:NED", "nohf", "nohf:NED"]
     assert "33.3 ± 0.0" in medians[1]
+    paper = fine("robust", "runs", *paths, "--error", "se", "--to", "csv").out
+    assert paper.startswith("system (median ± standard error),jga,")
     assert fine("robust", "runs", *paths, "--to", "latex").out.startswith("\\begin{tabular}")
     picked = fine("robust", "checkpoints", *paths, "--pick")
     assert picked.out == f"{paths[0]}\n"  # the same JGA, and consistent with itself
@@ -68,7 +71,7 @@ def test_runs_of_several_systems_with_slack_best_and_worst(fine: Troth, tmp_path
         )  # fmt: skip
     paths = [str(tmp_path / name) for name in ("hasty", "sturdy")]
     head, *rows = fine("robust", "runs", *paths).out.splitlines()
-    assert head.split() == ["system", "jga", "cjga:NED", "nohf", "nohf:NED", "slack"]
+    assert head.split() == ["system", "(median)", "jga", "cjga:NED", "nohf", "nohf:NED", "slack"]
     assert [row.split()[-1] for row in rows][1] == "0.0"
     marked = fine("robust", "runs", *paths, "--to", "latex").out.splitlines()
     hasty, sturdy = ([cell.strip(" \\") for cell in line.split("&")] for line in marked[4:6])
@@ -76,6 +79,29 @@ def test_runs_of_several_systems_with_slack_best_and_worst(fine: Troth, tmp_path
     assert hasty[2] == sturdy[2]  # consistent with itself: nothing to mark
     found = json.loads(fine("robust", "runs", *paths, "--json").out)
     assert {one["system"] for one in found if one["metric"] == "slack"} == {"hasty", "sturdy"}
+    *_, family = fine("robust", "runs", *paths, "--family", "both=hasty,sturdy", "--to", "csv").out.splitlines()
+    halves = [
+        (float(one) + float(other)) / 2 for one, other in zip(rows[0].split()[1:], rows[1].split()[1:], strict=True)
+    ]
+    assert family.split(",")[0] == "both"
+    assert [float(cell) for cell in family.split(",")[1:]] == pytest.approx(halves, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("family", "message"),
+    [
+        ("GEN", "--family 'GEN' is not of the form NAME=SYSTEM,SYSTEM"),
+        ("GEN=", "--family 'GEN=' is not of the form NAME=SYSTEM,SYSTEM"),
+        ("GEN=hastie", "family 'GEN' names the system 'hastie', which no run has (did you mean 'hasty'?)"),
+        ("hasty=hasty", "'hasty' names a family and a system"),
+    ],
+)
+def test_a_family_that_cannot_be(fine: Troth, troth: Troth, tmp_path: Path, family: str, message: str) -> None:
+    fine("robust", "checkdst", f"{GOLD},{HASTY}", f"NED={GOLD},{HASTY}", "--name", "hasty", "--profile", "trade",
+         "--out", str(tmp_path / "run"))  # fmt: skip
+    refused = troth("robust", "runs", str(tmp_path / "run"), "--family", family)
+    assert refused.code == 2
+    assert message in refused.err
 
 
 def test_reversed_lines_of_one_variant(fine: Troth, tmp_path: Path) -> None:

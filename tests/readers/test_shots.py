@@ -29,6 +29,14 @@ def test_sizes(shots: Shots, count: int) -> None:
         assert sum(one.id.startswith("Hotels") for one in chosen) == 7
 
 
+def test_domains_with_too_few_dialogues_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    items = [*dialogues(), Dialogue(id="taxi", turns=(), services=("Taxis_1",))]
+    assert len(sample(items, 20)) == 41
+    assert "fewer than 20 dialogues with a single service: Taxis has 1\n" in capsys.readouterr().err
+    assert len(sample(dialogues(), 30)) == 60
+    assert not capsys.readouterr().err
+
+
 def test_a_draw_depends_on_seed_and_ids_alone_and_grows() -> None:
     some_of = {one.id for one in sample(dialogues(), 0.1)}
     assert some_of == {one.id for one in sample(dialogues()[::-1], 0.1)}

@@ -168,7 +168,7 @@ AGREEMENTS: dict[str, tuple[list[Act], str | None, Fraction]] = {
     "a categorical slot alone": ([AREA], "North", (0.0, 0.0)),
     "an act without a value as well": ([NAME, BYE], "Grand Budapest, bye", (1.0, 1.0)),
     "which SER does not look at": ([NAME, BYE], "Grand Budapest", (0.0, 1.0)),
-    "a request for a categorical slot as well": ([NAME, REQUEST], "Grand Budapest. Which part of the town?", (1.0, 1.0)),
+    "a request for a categorical slot as well": ([NAME, REQUEST], "Grand Budapest. Which town?", (1.0, 1.0)),
     "no value at all": ([BYE, REQUEST], "Good day", (0.0, 0.0)),
 }
 

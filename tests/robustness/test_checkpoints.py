@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import stdev
 
 import msgspec
 import pytest
@@ -40,6 +41,21 @@ def test_median_and_its_error() -> None:
     assert found[1].error is None
 
 
+def test_the_papers_error_is_the_standard_error_of_the_runs() -> None:
+    """CheckDST, table 2: "the median ± standard error over five runs"."""
+    values = (0.624, 0.621, 0.626, 0.625, 0.619)
+    found = medians([run(jga=value) for value in values], error="se")
+    assert found.medians[0].median == 0.624
+    assert found.medians[0].error == pytest.approx(stdev(values) / 5**0.5)
+    assert found.error == "standard error"
+    usual = medians([run(jga=value) for value in values])
+    assert usual.error == "half of the 95% interval"
+    assert usual.medians[0].error == pytest.approx(2.776 * 1.2533 * stdev(values) / 5**0.5, rel=1e-3)
+    assert medians([run(jga=0.5)], error="se").medians[0].error is None
+    with pytest.raises(UserError, match="error cannot be 'sd'"):
+        medians([run(jga=0.5)], error="sd")
+
+
 TABLE_2 = {  # medians of CheckDST's table 2
     "TripPy": (62.4, 36.8, 55.2, 44.5, 3.3, 100, 100),
     "ConvBERT-DG": (62.0, 36.0, 54.9, 46.9, 2.5, 100, 100),
@@ -70,6 +86,21 @@ def test_slack_between_systems_ranks_them_as_table_3() -> None:
     assert {("TripPy", "nohf"), ("ConvBERT-DG", "nohf")} <= best
     assert ("PrefineDST", "slack") in best
     assert ("TripPy", "slack") in worst
+
+
+def test_medians_by_family_as_in_figure_4() -> None:
+    names = [name.replace(":", "__") for name in COLUMNS]
+    rows = {
+        system: {name: value / 100 for name, value in zip(names, row, strict=True)} for system, row in TABLE_2.items()
+    }
+    generative = [system for system in TABLE_2 if system not in ("TripPy", "ConvBERT-DG")]
+    families = {"CLS": ["TripPy", "ConvBERT-DG"], "GEN": generative}
+    table = medians([run(system, **row) for system, row in rows.items()], families=families)
+    found = {(one.system, one.metric): 100 * one.median for one in table.medians if one.family}
+    assert [round(found["CLS", name], 2) for name in COLUMNS] == [62.2, 36.4, 55.05, 45.7, 2.9, 100, 100]
+    assert [round(found["GEN", name], 2) for name in COLUMNS] == [60.7, 35.6, 84.5, 71.6, 19.8, 95.8, 71.6]
+    assert {one.system for one in table.best | table.worst} <= set(TABLE_2)
+    assert medians([run(system, **row) for system, row in rows.items()]).best == table.best
 
 
 def test_what_does_not_differ_beyond_its_error_is_marked_alike() -> None:

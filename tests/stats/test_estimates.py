@@ -138,3 +138,46 @@ def test_estimates_are_shares_where_they_can_be() -> None:
     assert two.low is not None
     assert two.low < -3
     assert estimates([], ["a"], HOW) == []
+
+
+RANGES = {  # of metrics that are not shares: the lowest and the highest value
+    "bertscore": (-1.0, 1.0), "jga_drop": (-1.0, math.inf), "auroc": (0.0, 1.0), "spearman": (-1.0, 1.0),
+    "pearson": (-1.0, 1.0), "fleiss_kappa": (-1.0, 1.0), "ece": (0.0, 1.0),
+}  # fmt: skip
+
+
+def test_bounded_metrics_declare_their_range() -> None:
+    from troth.grounding.bertscore import BERTSCORE
+    from troth.meta.labels.labelled import AUROC, PEARSON, SPEARMAN
+    from troth.meta.labels.measures import CALIBRATION_ERROR
+    from troth.meta.people.raters import KAPPA
+    from troth.robustness.metrics import JGA, derive_variants
+
+    drop = derive_variants(JGA, ["v1"]).drop
+    known = (BERTSCORE, drop, AUROC, SPEARMAN, PEARSON, KAPPA, CALIBRATION_ERROR)
+    assert {metric.name: metric.range for metric in known} == RANGES
+    assert SHARE.range == (0.0, 1.0)
+    assert SPREAD.range == (0.0, math.sqrt(5))
+    assert NUMBER.range == (-math.inf, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("metric", "value"),
+    [
+        (Metric("bertscore", "BERTScore", scale="number", low=-1.0, top=1.0), 0.9),
+        (Metric("bertscore", "BERTScore", scale="number", low=-1.0, top=1.0), -0.9),
+        (Metric("drop", "Drop", scale="percent", low=-1.0), -0.9),
+        (Metric("calls", "Calls", scale="number", top=math.inf), 0.1),
+        (Metric("calls", "Calls", scale="number", top=math.inf).stored, 0.1),
+    ],
+)
+def test_an_interval_stays_in_the_range_of_its_metric(metric: Metric, value: float) -> None:
+    """Two dialogues a little apart: Student's t alone reaches far beyond."""
+    found = score(metric, {"a": [value - 0.05], "b": [value + 0.05]})
+    free = score(NUMBER, {"a": [value - 0.05], "b": [value + 0.05]})
+    low, high = metric.range
+    assert free.low is not None
+    assert free.high is not None
+    assert free.low < low or free.high > high
+    assert (found.low, found.high) == (max(free.low, low), min(free.high, high))
+    assert found.value == free.value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -80,6 +81,26 @@ def test_dialogues_come_under_every_wording(corpus: TrackerCorpus) -> None:
         few.augment("oracle")
     with pytest.raises(UserError, match="cannot come from 'shout'"):
         few.augment("shout")
+
+
+def test_engines_of_back_translation(corpus: TrackerCorpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Shouting:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def there_and_back(self, texts: Sequence[str]) -> list[str]:
+            return [f"{text} {self.name.partition(':')[2]}" for text in texts]
+
+    monkeypatch.setattr("troth.perturb.schemas.generators.translator", Shouting)
+    few = corpus.first(1).augment("backtranslate", engines=["marian:there,back", "apertium:eng-cat"])
+    assert len(few.wordings) == 3
+    said = {slot.description for one in few.wordings for service in one.schema.values() for slot in service.slots}
+    assert any(text.endswith(" there,back") for text in said)
+    assert any(text.endswith(" eng-cat") for text in said)
+    with pytest.raises(UserError, match="translation engines are named, and nothing is translated"):
+        corpus.augment("corrupt", engines=["apertium:eng-cat"])
+    with pytest.raises(UserError, match="translation engines are named"):
+        corpus.augment(None, engines=["apertium:eng-cat"])
 
 
 def test_a_schema_is_inferred_where_there_is_none(tmp_path: Path) -> None:

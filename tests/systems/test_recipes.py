@@ -13,6 +13,7 @@ import pytest
 import troth
 from troth import demo
 from troth.core.errors import UserError
+from troth.systems.presets import preset_first, preset_fit
 from troth.systems.recipe import RECIPES, recipe_of
 from troth.systems.runs import curve
 from troth.systems.track import commands, track
@@ -23,6 +24,8 @@ TINY = {"length": 96, "answer": 8}
 FIT = {"steps": 4, "batch": 4, "evaluate_every": 2, "rate": 1e-3, "save_every": 1}
 CASES: list[tuple[str, str, dict[str, Any]]] = [  # recipe, family, options
     ("span", "bert", {}),
+    ("sgp-dst", "bert", {}),
+    ("sgd-baseline", "bert", {}),
     ("simpletod", "gpt2", TINY),
     ("simpletod", "llama", TINY),
     ("bart-dst", "bart", TINY),
@@ -120,6 +123,37 @@ def test_sets_curves_and_seeds(data: Path, tmp_path: Path, tiny: Callable[[str],
         UserError, match="holds a training run with another dev_limit and sets and augment and fit and seeds"
     ):
         train_tracker(data, tmp_path / "runs/seed-1", recipe="trippy", model=tiny("bert"))
+
+
+def test_masked_words_are_learned_before_states(data: Path, tmp_path: Path, tiny: Callable[[str], Path]) -> None:
+    """ConvBERT-DG: of the training dialogues, where no others are named; and not where it is not wanted."""
+    arguments: dict[str, Any] = {"recipe": "convbert-dg", "model": tiny("bert"), "fit": {"steps": 2, "batch": 2}}
+    train_tracker(data, tmp_path / "both", **arguments, first_fit={"steps": 3, "batch": 2})
+    assert len(losses(tmp_path / "both/first")) == 3
+    assert json.loads((tmp_path / "both/first/state/state.json").read_text())["best"].keys() == {"best-loss"}
+    train_tracker(data, tmp_path / "plain", **arguments, options={"before": "false"})
+    assert not (tmp_path / "plain/first").exists()
+    assert losses(tmp_path / "both") != losses(tmp_path / "plain")
+
+
+def test_a_preset_sets_what_is_not_set_by_hand(data: Path, tmp_path: Path, tiny: Callable[[str], Path]) -> None:
+    arguments: dict[str, Any] = {"recipe": "trippy", "model": tiny("bert"), "preset": "checkdst"}
+    train_tracker(data, tmp_path / "a", **arguments, fit={"steps": 1})
+    card = json.loads((tmp_path / "a/training.json").read_text())
+    assert card["preset"] == "checkdst"
+    assert preset_fit("checkdst", few=False) == {"epochs": 10, "batch": 4, "rate": 5e-5}
+    assert preset_fit("checkdst", few=True) == {"epochs": 20, "batch": 4, "rate": 1e-5}
+    assert preset_first("checkdst")["rate"] == 1e-5
+    rates = [json.loads(line)["rate"] for line in (tmp_path / "a/log.jsonl").read_text().splitlines()[:1]]
+    assert rates == [5e-5]
+    train_tracker(data, tmp_path / "b", **arguments, fit={"steps": 1, "rate": 1e-3}, shots=1.0)
+    rates = [json.loads(line)["rate"] for line in (tmp_path / "b/log.jsonl").read_text().splitlines()[:1]]
+    assert rates == [1e-3]
+    with pytest.raises(UserError, match=r"'chekdst'.*did you mean 'checkdst'"):
+        train_tracker(data, tmp_path / "c", recipe="trippy", model=tiny("bert"), preset="chekdst")
+    train_tracker(data, tmp_path / "d", recipe="trippy", model=tiny("bert"), fit={"steps": 1})
+    record = json.loads((tmp_path / "d/training.json").read_text())
+    assert not {"preset", "engines"} & record.keys()  # runs of earlier versions can be resumed
 
 
 def test_all_sets_in_one_go_and_again(data: Path, tmp_path: Path, tiny: Callable[[str], Path]) -> None:

@@ -14,6 +14,9 @@ import pytest
 import torch
 
 from troth.core.errors import UserError
+from troth.systems.checkpoint import FitState
+from troth.systems.data import TrackerCorpus
+from troth.systems.evaluation import TrackerEvaluation
 from troth.systems.training import FitSettings, Fitting, InterruptedTraining, Trainable, fit, plan
 
 SETTINGS = FitSettings(seed=1, epochs=3, batch=4, rate=0.05, evaluate_every=4, save_every=3)
@@ -158,6 +161,41 @@ def test_patience_stops_a_run_that_gets_no_better(tmp_path: Path) -> None:
     task = Fitting(model, fitting(model).examples, keep={"best-jga": lambda _: 0.0})
     state = fit(task, tmp_path, FitSettings(epochs=100, batch=4, evaluate_every=2, patience=2))
     assert state.step == 6  # best at 2, no better at 4 and 6
+
+
+POINTS = [{"jga": 0.5}, {"jga": 0.3, "nohf": 0.9}, {"jga": 0.6, "nohf": 0.8}, {"jga": 0.6, "nohf": 0.9}]
+
+
+def test_slack_is_over_the_columns_that_all_checkpoints_have() -> None:
+    """A checkpoint that names nothing has no NoHF, and does not win by that."""
+    evaluation = TrackerEvaluation(TrackerCorpus("", [], {}, complete=False))
+    assert evaluation.slacks(POINTS) == pytest.approx([0.1, 0.3, 0.0, 0.0])
+    assert evaluation.slacks(POINTS[1:]) == pytest.approx([0.15, 0.05, 0.0])
+
+
+@pytest.mark.parametrize("die_at", [-1, 5])
+def test_the_least_slack_is_chosen_among_all_evaluations_also_after_a_stop(tmp_path: Path, die_at: int) -> None:
+    evaluation = TrackerEvaluation(TrackerCorpus("", [], {}, complete=False))
+
+    def trained(model: Line) -> FitState:
+        def measure() -> dict[str, float]:
+            return POINTS[sum("rate" not in line for line in curve(tmp_path))]
+
+        kept.clear()
+        task = Fitting(model, fitting(model).examples, evaluate=measure, nearest={"least-slack": evaluation.slacks},
+                       describe=lambda _, metrics: kept.append(metrics))  # fmt: skip
+        return fit(task, tmp_path, FitSettings(steps=8, batch=4, evaluate_every=2, save_every=1))
+
+    kept: list[dict[str, float]] = []
+    model = Line()
+    model.die_at = die_at
+    if die_at > 0:
+        with pytest.raises(RuntimeError, match="killed"):
+            trained(model)
+        model = Line()
+    state = trained(model)
+    assert state.best == {"least-slack": 0.0}
+    assert kept[-2:] == [POINTS[2], {}]  # the third; the last is kept in any case
 
 
 def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import pytest
 
@@ -87,6 +88,32 @@ def test_frames_outside_gold_are_ignored_by_sgd_and_wrong_for_trade() -> None:
     gold, pred = [{"Stays_1": {"name": "Alder"}}], [{"Stays_1": {"name": "Alder"}, "Sights_1": {"fee": "free"}}]
     assert values(frames([dialogue(gold)], [dialogue(pred)], SGD), "jga") == [1]
     assert mean(frames([dialogue(gold)], [dialogue(pred)], TRADE), "jga") == 0
+
+
+@pytest.mark.parametrize(
+    ("gold", "pred", "union", "slots"),
+    [
+        # states of a turn by service -> FGA paper, section 2.3: shared triplets over all triplets; the same over slots
+        ({}, {}, None, None),
+        ({}, {"Sights_1": {"fee": "9"}}, None, None),  # gold has nothing: the turn is left out
+        ({"Stays_1": {"area": "North"}}, {"Stays_1": {"area": "North"}}, 1, 1),
+        ({"Stays_1": {"area": "North"}}, {}, 0, 0),
+        ({"Stays_1": {"area": "North"}}, {"Stays_1": {"area": "South"}}, 0, 0),
+        ({"Stays_1": {"area": "North"}}, {"Stays_1": {"area": "North"}, "Sights_1": {"fee": "9"}}, 1 / 2, 1 / 2),
+        ({"Stays_1": {"area": "North", "name": "Al"}}, {"Stays_1": {"area": "North", "name": "Elder"}}, 1 / 3, 1 / 2),
+        ({"Stays_1": {"area": "North", "name": "Alder"}}, {"Stays_1": {"area": "North", "stars": "2"}}, 1 / 3, 1 / 3),
+    ],
+)  # fmt: skip
+def test_aga_over_the_union(gold: Mapping[str, Values], pred: Mapping[str, Values], union: float, slots: float) -> None:
+    units = frames([dialogue([gold])], [dialogue([pred])], TRADE)
+    assert [mean(units, name) for name in ("aga_union", "aga_slots")] == [
+        None if value is None else pytest.approx(value) for value in (union, slots)
+    ]
+
+
+def test_aga_over_the_union_of_a_missing_prediction_is_zero() -> None:
+    units = frames([dialogue([{"Stays_1": {"area": "North"}}])], [None], TRADE)
+    assert (values(units, "aga_union"), values(units, "aga_slots")) == ([0], [0])
 
 
 def test_an_empty_turn_counts_as_right_where_turns_are_units() -> None:

@@ -35,7 +35,10 @@ SECTIONS = {  # of `troth --help`
     ),
 }
 COMMANDS = {name: path for commands in SECTIONS.values() for name, path in commands.items()}
-PERTURB = _locate(".perturb_dialogue:dialogue .perturb_schema:schema .perturb_schema:stats")
+PERTURB = _locate(
+    ".perturb_dialogue:dialogue .perturb_schema:schema .perturb_schema:stats .perturb_schema:sheets "
+    ".perturb_schema:collect"
+)
 META = {
     **_locate(".wording:wording .trials:rerank .trials:templates .agreement:annotate .agreement:agree"),
     "eval": "troth.cli.meta_eval:evaluate",

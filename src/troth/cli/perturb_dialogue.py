@@ -86,7 +86,7 @@ def _table(perturbation: Perturbation) -> Table:
         why = "; ".join(f"{reason}: {count}" for reason, count in sorted(effect.turns_refused.items()))
         counts = (
             f"{effect.dialogues_changed} of {perturbation.dialogues}",
-            f"{effect.turns_changed} of {perturbation.turns}",
+            f"{effect.user_turns_changed} of {perturbation.user_turns}",
         )
         rows.append((effect.family, *counts, str(refused), why))
-    return Table(("family", "dialogues changed", "turns changed", "turns refused", "why"), tuple(rows), labels=1)
+    return Table(("family", "dialogues changed", "user turns changed", "turns refused", "why"), tuple(rows), labels=1)

@@ -1,4 +1,4 @@
-"""`troth perturb schema`, `troth perturb stats`."""
+"""`troth perturb schema`, `troth perturb stats`, `troth perturb sheets`, `troth perturb collect`."""
 
 from __future__ import annotations
 
@@ -97,3 +97,45 @@ def stats(original: str, variants: tuple[str, ...], train: str | None, json: boo
         show.note(f"self-BLEU of the variants: {summary.self_bleu:.1f}")
     if summary.reason:
         show.note(f"not computed: {summary.reason}")
+
+
+@click.command(no_args_is_help=True)
+@click.argument("schema", metavar="SCHEMA", type=options.FILE)
+@click.argument("out", metavar="OUT", type=options.FOLDER)
+@options.option("--ambiguous", "NAMES", "Elements (service.slot) whose description is shown as well, comma-separated.")
+def sheets(schema: str, out: str, ambiguous: str | None) -> None:
+    """Write sheets for people to reword a schema in, blindly.
+
+    OUT gets two sheets for each service, as for SGD-X: one shows descriptions and asks for names, the other shows names
+    and asks for descriptions. Give copies to several people, and to nobody both sheets of a service.
+    """
+    from troth.perturb.schemas.sheet import write_sheets
+
+    files = write_sheets(schema, out, ambiguous=ambiguous or ())
+    show.text(f"{out}: {format_count(len(files), 'sheet')}; read them back with: troth perturb collect")
+
+
+@click.command(no_args_is_help=True)
+@click.argument("schema", metavar="SCHEMA", type=options.FILE)
+@click.argument("sheets", nargs=-1, required=True, metavar="SHEET...", type=options.FILE)
+@click.option("--out", required=True, metavar="FILE", help="File of paraphrases to write.")
+@options.number("--count", 5, "Number of variants to be made: texts with fewer different answers are named.", least=1)
+@options.JSON
+def collect(schema: str, sheets: tuple[str, ...], out: str, count: int, json: bool) -> None:
+    """Collect the paraphrases that people wrote in sheets.
+
+    FILE is for `troth perturb schema --paraphrases FILE`. Read it first: a paraphrase that cannot replace the original
+    has to be deleted.
+    """
+    from troth.perturb.schemas.sheet import read_sheets, write_paraphrases
+
+    collected = read_sheets(schema, sheets, count=count)
+    write_paraphrases(collected, out)
+    if json:
+        show.json(collected)
+        return
+    left_out = ", ".join(f"{number} {reason}" for reason, number in sorted(collected.left_out.items()))
+    text = f"{out}: {format_count(collected.answers, 'paraphrase')} from {format_count(collected.sheets, 'sheet')}"
+    show.text(text + (f"; left out: {left_out}" if left_out else ""))
+    for element, number in collected.few.items():
+        show.note(f"fewer than {count}: {element} has {number}")

@@ -9,7 +9,9 @@ import click
 
 from troth.cli import options, show
 from troth.core import table as tables
+from troth.core.errors import UserError
 from troth.core.metric import PERCENT
+from troth.core.names import parse_names
 
 if TYPE_CHECKING:
     from troth.core.result import Result
@@ -62,6 +64,13 @@ def checkdst(original: str, perturbed: tuple[str, ...], flips: int, json: bool, 
 def _table(label: str, rows: Mapping[str, Mapping[str, str]], columns: Sequence[str], **marks: Any) -> tables.Table:
     cells = tuple((name, *(row.get(column, "–") for column in columns)) for name, row in rows.items())
     return tables.Table((label, *columns), cells, **marks)
+
+
+def _parse_family(text: str) -> tuple[str, list[str]]:
+    name, _, systems = text.partition("=")
+    if not name or not parse_names(systems):
+        raise UserError(f"--family '{text}' is not of the form NAME=SYSTEM,SYSTEM", hint="for example CLS=trippy,span")
+    return name, parse_names(systems)
 
 
 def _describe_unit(unit: Any) -> str:
@@ -138,15 +147,23 @@ def _service_points(
 @robust.command(no_args_is_help=True)
 @_arguments("paths", "RUN...", options.FOLDER)
 @options.option("--to", "FORM", "Table format: plain, markdown, latex or csv.", type=options.FORMS, default="plain")
+@click.option(
+    "--error", type=click.Choice(["interval", "se"]), default="interval", show_default=True,
+    help="Number after ±: half of the median's 95% interval, or the standard error of the runs, as in the paper.",
+)  # fmt: skip
+@click.option(
+    "--family", "families", multiple=True, metavar="NAME=SYSTEMS",
+    help="Add the median over some systems, comma-separated; may be given several times.",
+)  # fmt: skip
 @options.JSON
-def runs(paths: tuple[str, ...], to: str, json: bool) -> None:
+def runs(paths: tuple[str, ...], to: str, error: str, families: tuple[str, ...], json: bool) -> None:
     """Summarise repeated runs of systems.
 
     Shows the median and its error for each system, and the average slack between systems.
     """
     from troth.robustness.checkpoints import medians
 
-    summary = medians(paths)
+    summary = medians(paths, error=error, families=dict(_parse_family(family) for family in families))
     if json:
         show.json(summary.medians)
         return
@@ -157,11 +174,12 @@ def runs(paths: tuple[str, ...], to: str, json: bool) -> None:
         known = [value for value in (cell.median, cell.error) if value is not None]
         figures = [tables.percent(value, 1) if cell.metric in shares else f"{value:.3f}" for value in known]
         rows.setdefault(cell.system, {})[cell.metric] = " ± ".join(figures)
+    head = f"median ± {summary.error}" if any(cell.error is not None for cell in summary.medians) else "median"
     best, worst = (
         frozenset((list(rows).index(cell.system), 1 + columns.index(cell.metric)) for cell in cells)
         for cells in (summary.best, summary.worst)
     )
-    table = _table("system", rows, columns, best=best, worst=worst)
+    table = _table(f"system ({head})", rows, columns, best=best, worst=worst)
     if to == "plain":
         show.table(table)
     else:

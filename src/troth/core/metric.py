@@ -37,7 +37,8 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
     against: str = ""  # what `compute()` takes as references: states, texts, values, documents; "": nothing it can take
     of: str = ""  # the metric that this one is derived from: `jga` for `jga:v3`
     variant: str = ""  # what it is derived by: "v3", "NED", "0.5"
-    top: float | None = None  # highest possible value of a unit that is never below 0; a share's is 1, a count's inf
+    top: float | None = None  # highest possible value of a unit; a share's is 1, a count's inf
+    low: float | None = None  # lowest possible value of a metric that can be below 0
     headline: bool = False  # shown in tables by group, where all metrics would be too many
     compute: Any = None
 
@@ -55,12 +56,23 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def bound(self) -> float | None:
         """The highest possible value of a mean that is never below 0; None for any other number."""
+        if self.low is not None:
+            return None
         return 1.0 if self.top is None and self.scale == "share" else self.top
 
     @property
+    def range(self) -> tuple[float, float]:
+        """The lowest and the highest possible value, infinite where there is no limit."""
+        if self.low is not None:
+            return self.low, inf if self.top is None else self.top
+        return (-inf, inf) if self.bound is None else (0.0, self.bound)
+
+    @property
     def stored(self) -> Metric:
-        """What a run keeps of it: everything but the function, and a bound that JSON has no number for."""
-        return msgspec.structs.replace(self, compute=None, top=None if self.top == inf else self.top)
+        """What a run keeps of it: everything but the function; JSON has no number for an infinite bound."""
+        if self.top == inf:
+            return msgspec.structs.replace(self, compute=None, top=None, low=0.0 if self.low is None else self.low)
+        return msgspec.structs.replace(self, compute=None)
 
     def __repr__(self) -> str:
         return f"Metric({self.name!r}: {self.about or self.title})"

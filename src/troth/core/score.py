@@ -22,6 +22,7 @@ class Estimate(NamedTuple):
     note: str | None = None  # why there is no interval, or what it rests on
 
 
+ROUNDING = 1e-6  # by which a value in single precision may lie beyond its range
 NO_ESTIMATE = Estimate(None, None, None, 0)
 
 
@@ -72,8 +73,15 @@ def make_score(
     reason: str | None = None,
     n: int | None = None,
 ) -> Score:
-    """The score of an estimate; `reason` is kept only where there is no value. `n` replaces the estimate's."""
+    """The score of an estimate; `reason` is kept only where there is no value. `n` replaces the estimate's.
+
+    However an interval was computed, it ends where the metric's range ends: this is the one place that cuts it. Where
+    the value itself lies outside, the metric does not have the range that it declares, and nothing is cut.
+    """
     value, low, high, count, note = estimate
+    least, most = metric.range
+    if value is not None and low is not None and high is not None and least - ROUNDING <= value <= most + ROUNDING:
+        low, high = max(low, min(least, value)), min(high, max(most, value))
     return Score(
         system, metric.name, Group.parse(group), value, low, high, count if n is None else n,
         recipe_rules(recipe, metric.ignores), reason if value is None else None, metric.scale, metric.better, note,

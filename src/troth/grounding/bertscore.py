@@ -33,6 +33,7 @@ from troth.storage.cache import Store
 BERTSCORE = faithfulness(
     "bertscore", "BERTScore", "nearness of the response's tokens to the document's, by an encoder",
     needs=("encoder",), compute=lambda models: BertScore(load_encoder(models.encoder), models.store),
+    low=-1.0, top=1.0,
 )  # fmt: skip
 ROOM = Room(items=32, units=8192)
 CHUNK = 128  # responses whose vectors are held at a time

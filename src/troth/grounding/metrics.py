@@ -198,14 +198,16 @@ def faithfulness(
     needs: tuple[str, ...],
     compute: Callable[[Models], Grader],
     top: float | None = None,
+    low: float | None = None,
 ) -> Metric:
     """A metric of grounded responses: the mean over responses of a number that is not a share.
 
-    `top`: the highest possible value, for a metric that is never below 0.
+    `top`, `low`: the highest possible value; the lowest one, of a metric that can be below 0.
     """
     return Metric(
-        name, title, about, scale="number", unit="response", needs=needs, against="documents", top=top, compute=compute
-    )
+        name, title, about, scale="number", unit="response", needs=needs, against="documents", top=top, low=low,
+        compute=compute,
+    )  # fmt: skip
 
 
 def default_metrics() -> tuple[str, ...]:

@@ -73,6 +73,9 @@ def _draw_share(items: Sequence[Item], shots: str | float, seed: int) -> list[It
     for item in items:
         if len(_gold(item).services) == 1:
             domains.setdefault(_gold(item).services[0].partition("_")[0], []).append(item)
+    few = [f"{domain} has {len(own)}" for domain, own in sorted(domains.items()) if len(own) < size]
+    if few:
+        note(f"fewer than {int(size)} dialogues with a single service: {', '.join(few)}")
     ids = {_gold(item).id for dialogues in domains.values() for item in draw(dialogues, int(size), seed)}
     return [item for item in items if _gold(item).id in ids]
 

@@ -7,16 +7,18 @@ Slack over the checkpoints of one system is ours; the paper does not speak of it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import msgspec
 
 from troth import stats
-from troth.core.errors import UserError
+from troth.core.errors import UserError, suggest_name
 from troth.core.groups import ALL
 from troth.core.metric import Metric
 from troth.core.names import Path, path_of
+from troth.core.options import check_choice
 from troth.core.result import Result
 from troth.core.score import Score
 from troth.robustness.metrics import JGA, SLACK, table_2
@@ -29,8 +31,9 @@ class Median(msgspec.Struct, frozen=True):
     system: str
     metric: str
     median: float
-    error: float | None  # of the median; None for a single run, and for the slack
+    error: float | None  # of the median; None for a single run, for the slack, and for a family of systems
     runs: int
+    family: bool = False  # whether `system` names a family of systems, and the median is over those of its systems
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class MedianTable:
     columns: list[Metric]  # those of table 2 that all systems have, then the slack; of other runs, all metrics
     best: set[Median]  # with those that do not differ from the best beyond their errors; none if all are alike
     worst: set[Median]
+    error: str  # what stands after ±
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
@@ -60,17 +64,29 @@ class Picked(msgspec.Struct, frozen=True):
     columns: list[str]  # of table 2, which the slack is over
 
 
-def medians(runs: Iterable[Result | Path]) -> MedianTable:
+ERRORS = {  # how the number after ± is computed, and what tables call it
+    "interval": (stats.median_and_error, "half of the 95% interval"),
+    "se": (stats.median_and_standard_error, "standard error"),
+}
+
+
+def medians(
+    runs: Iterable[Result | Path], *, error: str = "interval", families: Mapping[str, Sequence[str]] | None = None
+) -> MedianTable:
     """Medians over runs with their errors, per system and metric, and the average slack between systems.
 
-    `runs`: results or run folders; runs with the same system's name belong together.
+    `runs`: results or run folders; runs with the same system's name belong together. `error`: "interval" is half of the
+    median's 95% interval, "se" the standard error of the runs, as in the paper. `families`: names of systems by family;
+    each family has the median over the medians of its systems (figure 4), and takes no part in best, worst and slack.
     """
+    check_choice("error", error, tuple(ERRORS))
+    estimate, label = ERRORS[error]
     results = [run if isinstance(run, Result) else opened(run) for run in runs]
     values: dict[str, dict[str, list[float]]] = {}
     for score in _whole(results):
         values.setdefault(score.system, {}).setdefault(score.metric, []).append(score.value or 0.0)
     every = [
-        Median(system, metric, *stats.median_and_error(several), len(several))
+        Median(system, metric, *estimate(several), len(several))
         for system, by_metric in values.items()
         for metric, several in by_metric.items()
     ]
@@ -88,7 +104,24 @@ def medians(runs: Iterable[Result | Path]) -> MedianTable:
         order = sorted(cells, key=lambda cell: cell.median, reverse=column.better == "higher")
         best.update(cell for cell in cells if _overlap(cell, order[0]))
         worst.update(cell for cell in cells if _overlap(cell, order[-1]))
-    return MedianTable(every, columns, best - worst, worst - best)
+    every += [row for name, systems in (families or {}).items() for row in _family(name, systems, every)]
+    return MedianTable(every, columns, best - worst, worst - best, label)
+
+
+def _family(name: str, systems: Sequence[str], every: Sequence[Median]) -> Iterator[Median]:
+    """The median over the medians of some systems, for each metric that all of them have."""
+    known = dict.fromkeys(one.system for one in every if not one.family)
+    for system in systems:
+        if system not in known:
+            hint = suggest_name(system, known) or "systems: " + ", ".join(known)
+            raise UserError(f"family '{name}' names the system '{system}', which no run has", hint=hint)
+    if name in known:
+        raise UserError(f"'{name}' names a family and a system", hint="name the family otherwise")
+    for metric in dict.fromkeys(one.metric for one in every):
+        members = [one for one in every if one.metric == metric and one.system in systems]
+        if len(members) == len(set(systems)):
+            runs = sum(one.runs for one in members)
+            yield Median(name, metric, median(one.median for one in members), None, runs, family=True)
 
 
 def pick(runs: Mapping[str, Result | Path] | Iterable[Path]) -> Picked:

@@ -106,7 +106,7 @@ def derive_variants(metric: Metric, labels: Sequence[str], rule: str = "zero") -
             about="share of units that score 0 under every wording, and count as steady", compute=sensitivity.all_wrong,
         ),
         derive(
-            f"{name}_drop", title=f"{short}, relative change", variant="drop", scale="percent",
+            f"{name}_drop", title=f"{short}, relative change", variant="drop", scale="percent", low=-1.0,
             about="(mean over the wordings - original schema) / original schema; negative for a loss",
             compute=sensitivity.relative_change,
         ),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from troth.stats.absolute import Level, LevelGate, level_gate
     from troth.stats.agreement import fleiss_kappa
     from troth.stats.correlation import auroc, pearson, spearman
-    from troth.stats.intervals import Bounds, MedianError, median_and_error
+    from troth.stats.intervals import Bounds, MedianError, median_and_error, median_and_standard_error
     from troth.stats.noninferiority import Gate, Verdict, gate
     from troth.stats.paired import Comparison, compare, holm
     from troth.stats.resampling import TIE, Array, bootstrap, draws, ratio
@@ -28,7 +28,7 @@ _MODULES = {
     "absolute": ("Level", "LevelGate", "level_gate"),
     "agreement": ("fleiss_kappa",),
     "correlation": ("auroc", "pearson", "spearman"),
-    "intervals": ("Bounds", "MedianError", "median_and_error"),
+    "intervals": ("Bounds", "MedianError", "median_and_error", "median_and_standard_error"),
     "noninferiority": ("Gate", "Verdict", "gate"),
     "paired": ("Comparison", "compare", "holm"),
     "resampling": ("TIE", "Array", "bootstrap", "draws", "ratio"),
@@ -36,8 +36,8 @@ _MODULES = {
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "TIE", "Array", "Bounds", "Comparison", "Gate", "Level", "LevelGate", "MedianError", "Verdict", "auroc",
-    "bootstrap", "compare", "draws", "fleiss_kappa", "gate", "holm", "level_gate", "median_and_error", "pearson",
-    "ratio", "spearman",
+    "bootstrap", "compare", "draws", "fleiss_kappa", "gate", "holm", "level_gate", "median_and_error",
+    "median_and_standard_error", "pearson", "ratio", "spearman",
 ]  # fmt: skip
 
 

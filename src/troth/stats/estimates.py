@@ -1,7 +1,8 @@
 """From parts to scores and results: the one place where values, intervals, signatures and rows come together.
 
 A task gives cells: a metric for a group of units, as parts of a ratio. Shares, and other means between 0 and a known
-bound, get Wilson's interval, which needs no resampling; all other ratios get the expanded percentile of the bootstrap.
+bound, get Wilson's interval, which needs no resampling; all other ratios get the expanded percentile of the bootstrap,
+cut to the metric's range (`make_score`).
 """
 
 from __future__ import annotations
@@ -173,8 +174,7 @@ def _estimates(num: Floats, den: Floats, bounds: Sequence[float | None], how: Re
         samples = resampling.bootstrap(n, d, resamples=resamples, seed=how.seed)
         ends_of = intervals.expanded_percentile(resampling.ratio(n, d), samples, count, cluster=how.cluster)
         for c, ends in zip(columns, ends_of, strict=True):
-            low = ends.low if ends.low is None or bounds[c] != math.inf else max(0.0, ends.low)
-            found[c] = _estimate(num[:, c], den[:, c], ends._replace(low=low))
+            found[c] = _estimate(num[:, c], den[:, c], ends)
     return [found[column] for column in range(len(bounds))]
 
 

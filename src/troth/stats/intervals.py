@@ -43,7 +43,7 @@ class Bounds(NamedTuple):
 
 
 class MedianError(NamedTuple):
-    """A median over runs, which lies within ± error of the truth with the confidence asked for."""
+    """A median over runs, and its error: half of an interval, or a standard error."""
 
     median: float
     error: float | None  # None for a single run
@@ -284,6 +284,15 @@ def median_and_error(values: ArrayLike, *, confidence: float = 0.95) -> MedianEr
         spread = float(runs.std(ddof=1)) / math.sqrt(runs.size)
         half = quantiles.t((1 + confidence) / 2, runs.size - 1) * MEDIAN * spread
     return MedianError(float(np.median(runs)), half)
+
+
+def median_and_standard_error(values: ArrayLike) -> MedianError:
+    """The median over several runs with their standard error, s / √n, as CheckDST's tables print it."""
+    runs = vector(values, "values")
+    if runs.size == 0:
+        raise ValueError("no values: a median needs at least one run")
+    error = float(runs.std(ddof=1)) / math.sqrt(runs.size) if runs.size > 1 else None
+    return MedianError(float(np.median(runs)), error)
 
 
 def _too_few(count: int, cluster: str) -> str | None:

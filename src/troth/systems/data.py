@@ -26,7 +26,7 @@ from troth.readers import source
 from troth.readers.shots import Shots, draw, sample
 
 ServiceStates = Mapping[str, State]  # by service
-ORACLE = "oracle"
+ORACLE, BACK_TRANSLATION = "oracle", "backtranslate"
 BACK_TRANSLATIONS = 3  # as many as the paper has
 
 
@@ -120,11 +120,17 @@ class TrackerCorpus:
             return self
         return replace(self, dialogues=draw(self.dialogues, count, seed))
 
-    def augment(self, augment: str | None, *, schemas: Path | None = None, seed: int = 0) -> TrackerCorpus:
+    def augment(
+        self, augment: str | None, *, schemas: Path | None = None, engines: Sequence[str] = (), seed: int = 0
+    ) -> TrackerCorpus:
         """The same dialogues, also under variants of the schema: "backtranslate", "corrupt" or "oracle".
 
-        `schemas`: for "oracle", the folder of the variants' schemas, as SGD-X has them.
+        `schemas`: for "oracle", the folder of the variants' schemas, as SGD-X has them. `engines`: for "backtranslate",
+        the translators, such as "apertium:eng-spa" or "marian:THERE,BACK"; the usual ones if empty.
         """
+        if engines and augment != BACK_TRANSLATION:
+            hint = f"leave them out, or augment by {BACK_TRANSLATION}"
+            raise UserError("translation engines are named, and nothing is translated", hint=hint)
         if augment is None:
             return self
         if augment == ORACLE and schemas is None:
@@ -132,7 +138,7 @@ class TrackerCorpus:
         how = path_of(schemas) if augment == ORACLE and schemas is not None else augment
         wordings = [
             Wording(variant.name, _services(variant.files[source.SCHEMA]), variant.renaming)
-            for variant in variants_from(how, seed).vary(self._source)
+            for variant in variants_from(how, seed, engines).vary(self._source)
         ]
         return replace(self, wordings=tuple(wordings))
 
@@ -170,13 +176,14 @@ def turns_of(dialogue: Dialogue, schema: Schema, *, complete: bool) -> Iterator[
         before |= user_turn.gold
 
 
-def variants_from(how: str, seed: int = 0) -> Generator:
+def variants_from(how: str, seed: int = 0, engines: Sequence[str] = ()) -> Generator:
     """Where variants of a schema come from: "backtranslate", "corrupt", a file of paraphrases, or a folder of schemas.
 
-    A folder has them as SGD-X does.
+    A folder has them as SGD-X does. `engines`: the translators of "backtranslate"; the usual ones if empty.
     """
-    if how == "backtranslate":
-        options: tuple[str, dict[str, Any]] = how, {"count": BACK_TRANSLATIONS}
+    if how == BACK_TRANSLATION:
+        named = {"engines": tuple(engines)} if engines else {}
+        options: tuple[str, dict[str, Any]] = how, {"count": BACK_TRANSLATIONS, **named}
     elif how == "corrupt":
         options = how, {"seed": seed}
     elif File(how).is_file():

@@ -1,7 +1,7 @@
 """What a tracker is worth at a point of its training: JGA, and CheckDST's measures on perturbed twins (its figure 2).
 
-Least slack: the slack of a checkpoint is the mean over the measures of its distance from the best checkpoint. What is
-best is the same for all checkpoints, so the one with the least slack is the one with the highest mean.
+Least slack: the slack of a checkpoint is the mean over the measures of its distance from the best checkpoint, over the
+measures that all checkpoints have: one that predicts no name has no NoHF, and must not win by that.
 """
 
 from __future__ import annotations
@@ -38,11 +38,13 @@ class TrackerEvaluation:
             self.sets[name] = twins(corpus.dialogues, corpus.schema, PERTURBED.get(name, name), seed)
         self.profile: Profile = profile("trade" if corpus.complete else "sgd")
 
-    def steadiness(self, metrics: Mapping[str, float]) -> float:
-        """The mean over the columns of CheckDST's table 2: the higher, the less slack."""
+    def slacks(self, points: Sequence[Mapping[str, float]]) -> list[float]:
+        """The slack of each checkpoint over the columns of CheckDST's table 2 that all of them have."""
         twins = [name for name in self.sets if name]
         names = [JGA, "coref_jga", *(f"cjga:{name}" for name in twins), "nohf", "nohf:NED"]
-        return fmean(metrics[name] for name in names if name in metrics)
+        columns = [name for name in names if all(name in point for point in points)]
+        best = {name: max(point[name] for point in points) for name in columns}
+        return [fmean(best[name] - point[name] for name in columns) if columns else 0.0 for point in points]
 
     def __call__(self, tracker: Tracker) -> dict[str, float]:
         """JGA, NoHF and coreference JGA on the dialogues, JGA, cJGA and NoHF on each set of twins."""

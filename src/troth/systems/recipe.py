@@ -28,6 +28,8 @@ RECIPES: Registry[type[Recipe]] = Registry(
     "troth.recipes",
     {
         "span": "troth.systems.span:SpanRecipe",
+        "sgp-dst": "troth.systems.schemaguided:SgpDst",
+        "sgd-baseline": "troth.systems.schemaguided:SgdBaseline",
         "simpletod": "troth.systems.wholestate:SimpleTod",
         "bart-dst": "troth.systems.wholestate:BartDst",
         "soloist": "troth.systems.firstphase:Soloist",
@@ -123,6 +125,15 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def digest(self, model: str) -> str:  # noqa: ARG002
         """A digest of the files of a model that is used without training; empty if it has none."""
         return ""
+
+    def own_first_examples(
+        self, _model: TrainableTracker[Any], _corpus: TrackerCorpus, _seed: int
+    ) -> tuple[list[Any], list[Any]] | None:
+        """The same from the training dialogues, where no data of a first phase is named; None: there is no phase then.
+
+        A recipe that has this can be trained without data of a first phase.
+        """
+        return None
 
     def files(self, model: str) -> Path:
         """The folder with weights and configuration of a model that fits: a folder, hf:ORG/MODEL or "embedded"."""

@@ -32,7 +32,7 @@ FAR = 1024  # tokens that are read, where neither model nor tokenizer says (T5)
 class TextExample(NamedTuple):
     source: array[int]
     target: array[int]
-    weight: float = 1.0
+    weight: float = 1.0  # factor of its loss
 
 
 class TextNetwork:
@@ -94,7 +94,7 @@ class TextNetwork:
         return {"input_ids": ids, "attention_mask": mask, "position_ids": places, "labels": labels, "weights": weights}
 
     def loss(self, batch: dict[str, Any]) -> Any:
-        """Cross-entropy: the mean over an example's tokens of the answer, weighted, over the tokens of the batch."""
+        """Cross-entropy: the mean over all tokens of the batch's answers, each times the weight of its example."""
         import torch
 
         inputs = dict(batch)
@@ -106,8 +106,7 @@ class TextNetwork:
         else:
             logits = self.module(**inputs, labels=labels).logits
         each = torch.nn.functional.cross_entropy(logits.transpose(1, 2), labels, reduction="none", ignore_index=IGNORED)
-        known = (labels != IGNORED) * weights[:, None]
-        return (each * known).sum() / known.sum()
+        return (each * weights[:, None]).sum() / (labels != IGNORED).sum()
 
     def answers(self, sources: Sequence[array[int]]) -> list[str]:
         """The likeliest answer to each, token by token."""

@@ -30,12 +30,14 @@ from troth.storage.claims import Claim
 from troth.systems.data import TrackerCorpus
 from troth.systems.evaluation import JGA, SLACK, TrackerEvaluation
 from troth.systems.loggers import check_installed, report_to
+from troth.systems.presets import preset_first, preset_fit
 from troth.systems.recipe import Recipe, TrackerModel, TrainableTracker, recipe_of
 from troth.systems.runs import curve, fit_settings, training_claim, write_curve
 from troth.systems.tracker import CARD, Tracker, TrackerCard, describe
 from troth.systems.training import Fitting, Key, fit
 
 FIRST = "first"
+LATER = ("engines", "preset")  # options that runs of earlier versions do not record: without a value, nor do we
 BEST_LOSS, BEST_JGA = "best-loss", "best-jga"
 
 
@@ -58,6 +60,10 @@ class TrainSettings:
         None, "Also train on other wordings of the schema: backtranslate, corrupt or oracle.", "HOW"
     )
     schemas: Path | None = option(None, "Folder with the schemas of the wordings, for oracle, as in SGD-X.", "FOLDER")
+    engines: Sequence[str] = option(
+        (), "Translator of backtranslate: apertium:eng-spa, or marian:THERE,BACK; may be given several times.", "NAME",
+        flag="--engine", repeat=True,
+    )  # fmt: skip
     schema: Path | None = schema_option()
     format: str | None = format_option("the dialogues")
     first: str | Sequence[str] = option(
@@ -66,6 +72,10 @@ class TrainSettings:
     first_fit: Mapping[str, Any] = option(
         {}, "Settings of the first phase, for example epochs=2,rate=5e-5.", "FIELDS", flag="--first-set"
     )
+    preset: str | None = option(
+        None, "Settings of a paper by name: checkdst, sgp-dst or sgd-baseline; other options go before it.", "NAME",
+        complete=("troth.systems.presets:PRESETS",),
+    )  # fmt: skip
     fit: Mapping[str, Any] = option({}, "Fields of `FitSettings`.", shape="python")
     seeds: Sequence[int] = option((0,), "Random seeds, comma-separated: one run per seed.", "NUMBERS")
     log_to: str | Sequence[str] = option((), "Also report to tensorboard, mlflow or wandb, comma-separated.", "NAMES")
@@ -97,7 +107,7 @@ def train_tracker(data: Path, out: Path, **options: Any) -> list[TrainedTracker]
     require("torch", "transformers", extra="train")
     if settings.first and not recipe.first:
         raise UserError(f"recipe '{settings.recipe}' has no first phase", hint="leave it out")
-    if recipe.first and not settings.first:
+    if recipe.first and not settings.first and type(recipe).own_first_examples is Recipe.own_first_examples:
         raise UserError(
             f"recipe '{settings.recipe}' has a first phase on {recipe.first}", hint="say what it learns from"
         )
@@ -105,10 +115,12 @@ def train_tracker(data: Path, out: Path, **options: Any) -> list[TrainedTracker]
     seeds, parent = list(settings.seeds), Folder(path_of(out))
     folders = {seed: parent if len(seeds) == 1 else parent / f"seed-{seed}" for seed in seeds}
     own = {name: dict(getattr(settings, name)) for name in ("options", "fit", "first_fit")}
-    claims = {
-        seed: training_claim(record_arguments(replace(settings, seeds=[seed]), data=path_of(data)) | own)
-        for seed in seeds
-    }
+    records = {seed: record_arguments(replace(settings, seeds=[seed]), data=path_of(data)) | own for seed in seeds}
+    for record in records.values():
+        for name in (name for name in LATER if not record[name]):
+            del record[name]
+    claims = {seed: training_claim(record) for seed, record in records.items()}
+    preset_fit(settings.preset, few=False)  # an error for a misspelt name
     for seed, folder in folders.items():
         claims[seed].check(folder)
     return [_train(path_of(data), folder, settings, recipe, (seed, claims[seed])) for seed, folder in folders.items()]
@@ -118,15 +130,15 @@ def _train(
     data: str, folder: Folder, settings: TrainSettings, recipe: Recipe, run: tuple[int, Claim]
 ) -> TrainedTracker:
     seed, _ = run
-    how = fit_settings(settings.fit, seed)
+    how = fit_settings({**preset_fit(settings.preset, few=settings.shots is not None), **settings.fit}, seed)
     corpus = TrackerCorpus.read(data, schema=settings.schema, format=settings.format).sample(settings.shots, seed)
-    corpus = corpus.augment(settings.augment, schemas=settings.schemas, seed=seed)
+    corpus = corpus.augment(settings.augment, schemas=settings.schemas, engines=settings.engines, seed=seed)
     recipe = recipe.fit_to(corpus)
     card = TrackerCard(settings.recipe, msgspec.to_builtins(recipe), path_of(settings.model))
     dev = None
     if settings.dev is not None:
         dev = TrackerCorpus.read(settings.dev, format=settings.format).first(settings.dev_limit, seed)
-    model = _begin(folder, settings, recipe, run)
+    model = _begin(folder, settings, recipe, run, corpus)
     evaluation = None if dev is None else TrackerEvaluation(dev, parse_names(settings.sets), seed=seed)
     tracker = Tracker(str(folder), card, model)
     with _without_gc():
@@ -136,10 +148,11 @@ def _train(
         examples,
         [] if dev is None else list(model.examples(dev.turns())),
         None if evaluation is None else lambda: evaluation(tracker),
-        {} if evaluation is None else _keys(evaluation),
+        {} if evaluation is None else {BEST_JGA: lambda metrics: metrics.get(JGA, 0.0)},
         report_to(parse_names(settings.log_to), folder, asdict(how)),
         lambda kept, metrics: describe(kept, replace_fields(card, training=asdict(how), metrics=metrics)),
         _digests(corpus, dev),
+        {SLACK: evaluation.slacks} if evaluation is not None and len(evaluation.sets) > 1 else {},
     )
     state = fit(fitting, folder, how)
     if any(JGA in point for point in curve(folder)):
@@ -166,12 +179,9 @@ def _without_gc() -> Iterator[None]:
             gc.enable()
 
 
-def _keys(evaluation: TrackerEvaluation) -> dict[str, Key]:
-    keys: dict[str, Key] = {BEST_JGA: lambda metrics: metrics.get(JGA, 0.0)}
-    return keys | ({SLACK: evaluation.steadiness} if len(evaluation.sets) > 1 else {})
-
-
-def _begin(folder: Folder, settings: TrainSettings, recipe: Recipe, run: tuple[int, Claim]) -> TrainableTracker[Any]:
+def _begin(
+    folder: Folder, settings: TrainSettings, recipe: Recipe, run: tuple[int, Claim], corpus: TrackerCorpus
+) -> TrainableTracker[Any]:
     """The model to train: pretrained, a tracker to train further, or the result of the first phase.
 
     The folder is claimed when everything has been read, so that bad input leaves nothing behind.
@@ -180,12 +190,19 @@ def _begin(folder: Folder, settings: TrainSettings, recipe: Recipe, run: tuple[i
 
     (seed, claim), name, first = run, path_of(settings.model), folder / FIRST
     torch.manual_seed(seed)  # of weights that the pretrained model does not have
-    model = _check_trainable(recipe.open(name, trained=(Folder(name) / CARD).is_file()))
-    if not settings.first:
+    further = (Folder(name) / CARD).is_file()
+    model = _check_trainable(recipe.open(name, trained=further))
+    phase: tuple[list[Any], list[Any]] | None
+    if settings.first:
+        phase = recipe.first_examples(model, parse_names(settings.first), seed)
+    else:
+        phase = None if further else recipe.own_first_examples(model, corpus, seed)
+    if phase is None:
         claim.make(folder)
         return model
-    how = fit_settings({"evaluate_every": 200, "patience": 3, **settings.first_fit}, seed)
-    examples, dev = recipe.first_examples(model, parse_names(settings.first), seed)
+    examples, dev = phase
+    first_fit = {"evaluate_every": 200, "patience": 3, **preset_first(settings.preset), **settings.first_fit}
+    how = fit_settings(first_fit, seed)
     keep: dict[str, Key] = {BEST_LOSS: lambda metrics: -metrics["dev_loss"]}
     claim.make(folder)
     inputs = {"data of the first phase": ordered_digest([*examples, *dev])}

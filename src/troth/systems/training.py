@@ -42,6 +42,7 @@ E = TypeVar("E")
 Schedule = Literal["linear", "constant"]
 Metrics = dict[str, float]
 Key = Callable[[Mapping[str, float]], float]  # how good a model is: the higher, the better
+Distances = Callable[[Sequence[Metrics]], Sequence[float]]  # how far each evaluation so far is from the best of all
 
 
 class Trainable(ABC, Generic[E]):
@@ -114,6 +115,7 @@ class Fitting:
     report: Callable[[int, Metrics], None] = lambda _step, _metrics: None  # to TensorBoard and the like
     describe: Callable[[Path, Metrics], None] = lambda _folder, _metrics: None  # adds to the folder of a kept model
     inputs: Mapping[str, str] = field(default_factory=dict)  # digests of the data; others are not resumed with
+    nearest: Mapping[str, Distances] = field(default_factory=dict)  # folder to distances: the least one is kept
 
 
 class InterruptedTraining(KeyboardInterrupt):
@@ -171,6 +173,7 @@ class _Run:
         self.optimizer = torch.optim.AdamW(groups, settings.rate, BETAS, weight_decay=settings.decay, fused=True)
         inputs = {**fitting.inputs, "base model": weights_digest(self.model.module)}
         self.state, self.epoch, self.batches = FitState(inputs=inputs), -1, list[list[int]]()
+        self.points: list[Metrics] = []  # the measures of each evaluation
         files.recover(folder / STATE)
         if (folder / STATE).is_dir():
             self.state = restore(self.model.module, self.optimizer, folder / STATE)
@@ -259,6 +262,11 @@ class _Run:
                 self.state.best[name] = value
                 self._keep(name, metrics)
                 self.state.stale = 0 if number == 0 else self.state.stale
+        self.points.append(metrics)
+        for name, distances in self.fitting.nearest.items():
+            nearest, self.state.best[name] = _find_nearest(self.points, distances)
+            if nearest == len(self.points) - 1:
+                self._keep(name, metrics)
         patience = self.settings.patience
         self.state.done = self.state.step >= self.total or bool(patience and self.state.stale >= patience)
         self.state.evaluated = self.state.step
@@ -289,12 +297,27 @@ class _Run:
             log.write(msgspec.json.encode(line) + b"\n")
 
     def _cut_log(self) -> None:
-        """Leaves out what was logged after the checkpoint: those steps are made again."""
+        """Leaves out what was logged after the checkpoint: those steps are made again. Reads the evaluations before."""
         log = self.folder / LOG
         if log.is_file():
             kept = [line for line in log.read_bytes().splitlines() if _is_before(line, self.state)]
             with files.replaced_file(str(log), lambda _: None) as fresh:
                 fresh.write(b"".join(line + b"\n" for line in kept))
+            entries = [msgspec.json.decode(line, type=Metrics) for line in kept]
+            self.points = [entry for entry in entries if "rate" not in entry]
+
+
+def _find_nearest(points: Sequence[Metrics], distances: Distances) -> tuple[int, float]:
+    """The evaluation whose model is kept, and how far it is now: each newcomer replaces it where it is nearer.
+
+    Distances of earlier evaluations change with each further one, so the choices are made again from the first on.
+    """
+    kept = 0
+    for count in range(1, len(points) + 1):
+        far = distances(points[:count])
+        if far[count - 1] < far[kept]:
+            kept = count - 1
+    return kept, far[kept]
 
 
 def _is_before(line: bytes, state: FitState) -> bool:

@@ -1,4 +1,5 @@
-"""Values copied, not written: TripPy (Heck et al. 2020), and the same with a masked-language-model loss (ConvBERT-DG).
+"""Values copied, not written: TripPy (Heck et al. 2020), and with a masked-language-model loss, before and during
+fine-tuning, ConvBERT-DG (Mehri et al. 2020).
 
 For every slot that the training schema has, a class says where its value comes from in this turn: from the user's
 words, from what the system informed, from another slot, or it is true, false, dontcare, or none (as before). As in the
@@ -15,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import msgspec
 
@@ -26,6 +27,7 @@ from troth.models.batches import padded_tensors, replace_surrogates
 from troth.models.hf import reach
 from troth.systems.checkpoint import load_weights, weights
 from troth.systems.data import TrackerCorpus, TrackerTurn
+from troth.systems.heldout import split_drawn
 from troth.systems.recipe import Recipe, TrackerModel, TrainableTracker, TurnTracker
 from troth.systems.states import ANYTHING, restrict_state
 from troth.systems.text import ENCODERS
@@ -132,6 +134,11 @@ class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
             if labels:
                 yield CopyExample(array("i", read.ids), labels)
 
+    def words(self, turns: Iterable[TrackerTurn]) -> Iterator[CopyExample]:
+        """Turns without labels: only masked words are learned from them."""
+        for turn in turns:
+            yield CopyExample(array("i", self._read(turn).ids), ())
+
     def _read(self, turn: TrackerTurn) -> Read:
         """[CLS] user [SEP] system [SEP] what was said before, the newest first [SEP]."""
         tokenizer = self.tokenizer
@@ -193,9 +200,10 @@ class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
 
         ids, mask = padded_tensors([list(e.ids) for e in examples], self._padding)
         # Slots that a turn is not asked about have no label; a row of five numbers for each of the others.
-        labels = torch.tensor([(row, *label) for row, e in enumerate(examples) for label in e.labels])
+        rows = [(row, *label) for row, e in enumerate(examples) for label in e.labels]
+        labels = torch.tensor(rows, dtype=torch.int64).reshape(-1, 6)
         batch = {"input_ids": ids, "attention_mask": mask, "labels": labels}
-        if self.mlm:
+        if self.mlm or not rows:
             drawn = torch.tensor([[rng.random() < MASKED for _ in row] for row in ids.tolist()])
             special = torch.isin(ids, torch.tensor(self.tokenizer.all_special_ids))
             batch["masked"] = drawn & mask.bool() & ~special
@@ -209,18 +217,26 @@ class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
         import torch
 
         entropy = torch.nn.functional.cross_entropy
-        scores = self._scores(batch)
         row, slot, source, start, end, refer = batch["labels"].unbind(1)
+        if not len(row):  # the first phase: words alone
+            return self._masked_loss(batch)
+        scores = self._scores(batch)
         total = scores["source"].sum() * 0  # where no label is known, there is nothing to learn
         for name, labels in (("source", source), ("start", start), ("end", end), ("refer", refer)):
             known = labels != IGNORED
             if known.any():
                 total = total + entropy(scores[name][row[known], slot[known]], labels[known])
-        if self.mlm and batch["masked"].any():
-            hidden = torch.where(batch["masked"], self.tokenizer.mask_token_id, batch["input_ids"])
-            logits = self.module["base"](input_ids=hidden, attention_mask=batch["attention_mask"]).logits
-            total = total + self.mlm * entropy(logits[batch["masked"]], batch["input_ids"][batch["masked"]])
-        return total
+        return total + self.mlm * self._masked_loss(batch) if self.mlm and batch["masked"].any() else total
+
+    def _masked_loss(self, batch: Any) -> Any:
+        """Cross-entropy of the words that are masked; 0 where none is."""
+        import torch
+
+        hidden = torch.where(batch["masked"], self.tokenizer.mask_token_id, batch["input_ids"])
+        logits = self.module["base"](input_ids=hidden, attention_mask=batch["attention_mask"]).logits
+        if not batch["masked"].any():
+            return logits.sum() * 0
+        return torch.nn.functional.cross_entropy(logits[batch["masked"]], batch["input_ids"][batch["masked"]])
 
     def _scores(self, batch: Any) -> dict[str, Any]:
         """By row and slot: scores of sources, of the first and the last token, and of the slots referred to."""
@@ -325,6 +341,26 @@ class Trippy(Recipe, frozen=True, kw_only=True):
 
 
 class ConvBertDg(Trippy, frozen=True, kw_only=True):
-    """TripPy with a masked-language-model loss beside its own; for an encoder trained on dialogues (ConvBERT-DG)."""
+    """TripPy with a masked-language-model loss before and beside its own; for encoders of dialogues (ConvBERT-DG)."""
+
+    first: ClassVar[Literal["", "dialogues", "tasks"]] = "dialogues"
 
     mlm: float = 1.0
+    before: bool = True  # learn masked words of the training dialogues first, where no others are named
+
+    def first_examples(
+        self, model: TrainableTracker[Any], items: Sequence[str], seed: int
+    ) -> tuple[list[Any], list[Any]]:
+        copies = _check_copies(model)
+        return split_drawn([(path, list(copies.words(TrackerCorpus.read(path).turns()))) for path in items], seed)
+
+    def own_first_examples(
+        self, model: TrainableTracker[Any], corpus: TrackerCorpus, seed: int
+    ) -> tuple[list[Any], list[Any]] | None:
+        return split_drawn([("", list(_check_copies(model).words(corpus.turns())))], seed) if self.before else None
+
+
+def _check_copies(model: TrainableTracker[Any]) -> CopyModel:
+    if not isinstance(model, CopyModel):
+        raise TypeError(f"a model that copies values is expected, not {type(model).__name__}")
+    return model

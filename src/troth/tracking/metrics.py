@@ -36,14 +36,19 @@ def _joint(column: str) -> Callable[[Frames], Parts]:
     return parts
 
 
-def _average(top: Callable[[Frames], Floats], bottom: Callable[[Frames], Floats]) -> Callable[[Frames], Parts]:
-    """Mean over units of a share of slots, over units in which there are such slots."""
+def _average(
+    top: Callable[[Frames], Floats], bottom: Callable[[Frames], Floats], *, gold: bool = False
+) -> Callable[[Frames], Parts]:
+    """Mean over units of a share of slots, over units in which there are such slots; `gold`: in which gold has any.
+
+    Gold's slots are those of the whole unit: in a turn with several services, one that gold lacks counts as well.
+    """
 
     def parts(frames: Frames) -> Parts:
-        if frames.profile.average == "frame":
-            return frames.parts(_ratio(top(frames), bottom(frames)))
-        sums = frames.fold(np.add, top(frames)), frames.fold(np.add, bottom(frames))
-        return frames.parts(_ratio(*sums), by_turn=True)
+        by_turn = frames.profile.average == "turn"
+        columns = [top(frames), bottom(frames), frames.column("active")]
+        num, den, active = (frames.fold(np.add, one) for one in columns) if by_turn else columns
+        return frames.parts(_ratio(num, np.where(active > 0, den, 0.0) if gold else den), by_turn=by_turn)
 
     return parts
 
@@ -84,9 +89,9 @@ def _sums(top: Callable[[Frames], Floats], bottom: Callable[[Frames], Floats]) -
     return parts
 
 
-def _union(frames: Frames) -> Floats:
-    """Slots that either side has, where gold has any."""
-    return np.where(frames.column("active") > 0, frames.column("union"), 0.0)
+def _union_of_triplets(frames: Frames) -> Floats:
+    """Triplets of service, slot and value that either side has: a wrong value is in both sides, and counts twice."""
+    return frames.column("active") + frames.column("predicted") - frames.column("right")
 
 
 def _mean(column: str) -> Callable[[Frames], Parts]:
@@ -140,8 +145,12 @@ _METRICS = (
              _average(_column("right_cat"), _column("active_cat")), unit="average", needs=("schema",)),
     _declare("aga_noncat", "AGA, free slots", "AGA over slots with free values",
              _average(_right_noncat, _active_noncat), unit="average", needs=("schema",)),
-    _declare("aga_union", "AGA, union", "AGA over the slots that gold or prediction has, so that extra slots cost",
-             _average(_column("right"), _union), unit="average"),
+    _declare("aga_union", "AGA, union",
+             "AGA over the triplets that gold or prediction has: extra slots cost, and a wrong value counts twice",
+             _average(_column("right"), _union_of_triplets, gold=True), unit="average"),
+    _declare("aga_slots", "AGA, slots of both",
+             "AGA over the slots that gold or prediction has: extra slots cost, and a wrong value counts once",
+             _average(_column("right"), _column("union"), gold=True), unit="average"),
     _declare("sa", "Slot accuracy", "share of all slots of the ontology that are right; always high", _slot_accuracy,
              unit="average", needs=("ontology",)),
     _declare("slot_precision", "Slot precision", "share of all predicted slots that are right",
@@ -185,16 +194,19 @@ def metric(name: str) -> Metric:
     return METRICS.load(name)
 
 
-def select_metrics(names: str | Iterable[str] | None = None, rates: Iterable[float] = DEFAULT_RATES) -> list[Metric]:
-    """The metrics of these names; without names all of them, FGA once for each λ, after slot accuracy."""
+def select_metrics(names: str | Iterable[str] | None = None, rates: Iterable[float] | None = None) -> list[Metric]:
+    """The metrics of these names, then FGA for each λ; without names all of them, FGA for each λ after RSA.
+
+    Without `rates`, FGA of all metrics is at the paper's λ, and named metrics are all there is.
+    """
     if names is not None:
         wanted = [metric(name) for name in parse_names(names)]
         if not wanted:
             raise UserError("no metric is named", hint="for example jga")
-        return wanted
+        return list({one.name: one for one in (*wanted, *map(fga, rates or ()))}.values())
     own = [one for one in (METRICS.load(name) for name in METRICS.by_name()) if one.of != "fga"]
     at = next(place for place, one in enumerate(own) if one.name == "turn_match")
-    return [*own[:at], *map(fga, rates), *own[at:]]
+    return [*own[:at], *map(fga, DEFAULT_RATES if rates is None else rates), *own[at:]]
 
 
 def recovery_rate(turns: float, share: float) -> float:

@@ -82,7 +82,10 @@ class TrackingSettings(StateSettings):
     metrics: str | Iterable[str] | None = option(
         None, "Metrics, comma-separated. Default: all.", "NAMES", complete=("troth.tracking.metrics:METRICS",)
     )
-    rates: Iterable[float] = option(measures.DEFAULT_RATES, "Rates λ of FGA, comma-separated.", "LIST", flag="--lambda")
+    rates: Sequence[float] | None = option(
+        None, "Rates λ of FGA, comma-separated, also beside --metrics. Default: 0.25,0.5,0.75,1.", "LIST",
+        flag="--lambda",
+    )  # fmt: skip
     by: str | Iterable[str] = option(
         (), "Add scores by service, domain, slot or turn, comma-separated.", "NAMES", complete=GROUPS[1:]
     )

@@ -152,6 +152,15 @@ def test_the_record_says_what_was_done(tmp_path: Path) -> None:
     assert 0 < written["families"][1]["per_word"]["fillers"] < 0.1
 
 
+def test_user_turns_are_counted_among_user_turns(tmp_path: Path) -> None:
+    done = perturb(GOLD, tmp_path / "out", with_=["entities", Disfluency(fillers=1.0, repairs=1.0)], seed=3)
+    turns = [turn.speaker for dialogue in readers.gold(GOLD) for turn in dialogue.turns]
+    assert (done.turns, done.user_turns) == (len(turns), turns.count("USER"))
+    names, disfluencies = done.families
+    assert 0 < names.user_turns_changed < names.turns_changed  # the system says names, too
+    assert disfluencies.user_turns_changed == disfluencies.turns_changed == done.user_turns
+
+
 # -- other formats -----------------------------------------------------------------------------------------------------
 
 

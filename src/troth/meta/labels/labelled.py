@@ -21,15 +21,15 @@ from troth.stats.estimates import Resampling
 
 AUROC = Metric(
     "auroc", "AUROC", "how often a supported response scores above an unsupported one", scale="number",
-    unit="response", compute=stats.auroc,
+    unit="response", top=1.0, compute=stats.auroc,
 )  # fmt: skip
 SPEARMAN = Metric(
     "spearman", "Spearman", "rank correlation of the scores with the labels", scale="number", unit="response",
-    compute=stats.spearman,
+    low=-1.0, top=1.0, compute=stats.spearman,
 )  # fmt: skip
 PEARSON = Metric(
     "pearson", "Pearson", "linear correlation of the scores with the labels", scale="number", unit="response",
-    compute=stats.pearson,
+    low=-1.0, top=1.0, compute=stats.pearson,
 )  # fmt: skip
 RANKING = (SPEARMAN, PEARSON, AUROC)  # in the order of the paper's table 3
 

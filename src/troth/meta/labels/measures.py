@@ -67,7 +67,7 @@ EXPECTED = _measure("expected", "Expected", "share of supported responses to be 
 CALIBRATION_ERROR = Metric(
     "ece", "Expected calibration error",
     "mean distance, over bins, between the expected share of supported responses and the true one", better="lower",
-    scale="number", unit="response", needs=("dev",),
+    scale="number", unit="response", needs=("dev",), top=1.0,
 )  # fmt: skip
 NEEDS_DEV = (*JUDGED, CALIBRATION_ERROR)
 P = Metric("p", "p-value", "of a difference, with Holm's correction", scale="p", unit="response")
@@ -262,7 +262,7 @@ class Evaluation:
             recipe = (by_name[d.metric].recipe_of(measure), against)
             whole = measure.on(d.metric)
             title = f"{whole.title} against {d.base}"
-            metric = whole.derive(f"{whole.name}-{d.base}", title=title, variant=d.base)
+            metric = whole.derive(f"{whole.name}-{d.base}", title=title, variant=d.base, low=-1.0)
             yield self._make_score(metric, recipe, ALL, Estimate(d.difference, d.low, d.high, d.n))
             corrected = Estimate(d.p_holm, None, None, d.n)
             yield self._make_score(P.on(metric.name), ({"test": "holm"}, recipe), ALL, corrected)

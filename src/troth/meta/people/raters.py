@@ -17,7 +17,7 @@ from troth.stats.resampling import Array, divide, resample
 
 PEOPLE = "people"
 KAPPA = Metric("fleiss_kappa", "Fleiss' kappa", "agreement of the annotators beyond chance", scale="number",
-               unit="pair")  # fmt: skip
+               unit="pair", low=-1.0, top=1.0)  # fmt: skip
 
 
 class RatedItem(NamedTuple):

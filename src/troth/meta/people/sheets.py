@@ -6,9 +6,7 @@ items of its sheet, so that a filled sheet cannot be compared with another sheet
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -16,8 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from troth.core.errors import UserError, suggest_name
-from troth.core.table import escape_formula
-from troth.readers import source
+from troth.readers.sheet import encode_sheet, read_sheet
 from troth.storage.files import check_new, new_file
 
 YES_NO = {"yes": ("yes", "y", "1", "true"), "no": ("no", "n", "0", "false")}
@@ -81,13 +78,9 @@ def write(sheet: str, study: Study, cells: Mapping[str, Sequence[str]], key: msg
 
 
 def as_csv(study: Study, cells: Mapping[str, Sequence[str]]) -> bytes:
-    """A sheet as CSV, with a byte order mark, by which spreadsheets recognise UTF-8. No cell is a formula."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
-    writer.writerow(("id", *study.shown, *study.questions))
-    for id, row in cells.items():
-        writer.writerow(map(escape_formula, (id, *row, *("" for _ in study.questions))))
-    return text.getvalue().encode("utf-8-sig")
+    """A sheet as CSV, with empty cells to fill in."""
+    head = ("id", *study.shown, *study.questions)
+    return encode_sheet(head, ((id, *row, *("" for _ in study.questions)) for id, row in cells.items()))
 
 
 def number_items(items: Sequence[T], ending: str, letter: str = "p") -> dict[str, T]:
@@ -108,13 +101,13 @@ def mark_of(id: str) -> str:
 
 def detect_study(sheet: str) -> Study:
     """The study that a sheet is of, by its columns; SGSAcc's where they say nothing."""
-    columns = _table(sheet)[0]
+    columns = read_sheet(sheet)[0]
     return next((study for study in STUDIES.values() if set(study.questions) <= set(columns)), SGSACC_STUDY)
 
 
 def read_answers(sheet: str, study: Study) -> dict[str, Answers]:
     """One annotator's answers by the items' ids, from a sheet with commas, semicolons or tabs."""
-    columns, rows = _table(sheet)
+    columns, rows = read_sheet(sheet)
     for name in ("id", *study.questions):
         if name not in columns:
             raise UserError(f"no column '{name}'", file=sheet, hint=suggest_name(name, columns) or "is it a sheet?")
@@ -131,17 +124,6 @@ def read_answers(sheet: str, study: Study) -> dict[str, Answers]:
     if not sheet_answers:
         raise UserError("no row in it", file=sheet, hint="is it the filled sheet?")
     return sheet_answers
-
-
-def _table(sheet: str) -> tuple[list[str], list[list[str]]]:
-    """The headings, in lower case, and the rows."""
-    text = source.read_text(sheet)
-    head = text.partition("\n")[0]
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), strict=True)
-    try:
-        return [name.strip().lower() for name in next(reader, [])], list(reader)
-    except csv.Error as error:
-        raise UserError(f"line {reader.line_num}: {error}", file=sheet, hint="is a quote not closed?") from error
 
 
 def _row(row: Sequence[str], columns: Sequence[str], study: Study) -> tuple[str, Answers]:

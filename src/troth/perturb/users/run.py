@@ -69,10 +69,11 @@ class Effect(msgspec.Struct, frozen=True):
     family: str
     options: dict[str, Any]
     dialogues_changed: int
-    turns_changed: int
+    turns_changed: int  # of the user, and of the system where the family changes what it says
     turns_refused: dict[str, int]  # turns that were drawn and left as they were, by reason
     figures: dict[str, float]
     per_word: dict[str, float]  # the figures divided by the words that the family looked at, where it counts them
+    user_turns_changed: int = 0
 
 
 class Perturbation(msgspec.Struct, frozen=True):
@@ -85,6 +86,7 @@ class Perturbation(msgspec.Struct, frozen=True):
     dialogues: int
     turns: int
     families: tuple[Effect, ...]
+    user_turns: int = 0
 
 
 @keywords(PerturbSettings)
@@ -141,7 +143,8 @@ def perturb(data: Path, out: Path, **options: Any) -> Perturbation:
             (part / source.SCHEMA).write_bytes(document.data)
         effects = [total.effect(name, family, model if family.takes_nli else None) for name, family in families.items()]
         counts = total.counts["dialogues"], total.counts["turns"]
-        done = Perturbation(__version__, path, format, settings.seed, *counts, tuple(effects))
+        user_turns = total.counts["user turns"]
+        done = Perturbation(__version__, path, format, settings.seed, *counts, tuple(effects), user_turns)
         (part / RECORD).write_bytes(encode_indented(done, indent=1))
     return done
 
@@ -198,10 +201,14 @@ class _Task:
             judge: dict[str, Any] = {"entails": self._entails} if family.takes_nli and self.model else {}
             twin: Twin = family.perturb(after, generator(self.seed, name, dialogue.id), self.known, **judge)
             after = twin.dialogue
-            share.changed[name].update(dialogues=bool(twin.turns), turns=len(twin.turns))
+            user_turns = sum(dialogue.turns[index].speaker == "USER" for index in twin.turns)
+            share.changed[name].update(
+                {"dialogues": bool(twin.turns), "turns": len(twin.turns), "user turns": user_turns}
+            )
             share.refused[name].update(twin.refused)
             share.figures[name].update(twin.figures)
-        share.counts.update(dialogues=1, turns=len(dialogue.turns))
+        user_turns = sum(turn.speaker == "USER" for turn in dialogue.turns)
+        share.counts.update({"dialogues": 1, "turns": len(dialogue.turns), "user turns": user_turns})
         return after if after is dialogue else update_contexts(dialogue, after)
 
     def _entails(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
@@ -242,7 +249,8 @@ class _Share:
             options["nli"] = model.name
             figures |= {CUT: model.cut} if model.cut else {}
         changed = self.changed[name]["dialogues"], self.changed[name]["turns"]
-        return Effect(name, options, *changed, dict(self.refused[name]), figures, per_word)
+        user_turns = self.changed[name]["user turns"]
+        return Effect(name, options, *changed, dict(self.refused[name]), figures, per_word, user_turns)
 
 
 def _write(dialogues: Iterator[Dialogue], part: Folder, target: Format, *, written: bool) -> None:

@@ -1,10 +1,11 @@
 """A sweep over PMI-Decode's α and p (PMI-Faith, table 5), and the setting that it recommends.
 
 The paper takes the setting with the highest sum of ROUGE-L, against the gold response, and normalised PMI-Faith, on dev
-data. Its bounds are those of a dev set (table 9); here they are the lowest and the highest value of plain decoding
-(α = 0, p = 1) on the same data, which is always generated. So the rest of the grid does not change a setting's numbers.
-Values beyond the bounds are not clipped: plain decoding is between 0 and 1, a setting more faithful than its best is
-above. The metric that decoding optimises should not be the only judge, so others are scored as well.
+data. It normalises by the lowest and the highest value on BEGIN dev (table 9): `range` takes these two numbers, for the
+model that scores. Without them the range is that of plain decoding (α = 0, p = 1) on the same data, which is always
+generated; that is ours, and another rule: it weighs faithfulness more, the less plain decoding varies. Either way the
+rest of the grid does not change a setting's numbers, and values beyond the range are not clipped. The metric that
+decoding optimises should not be the only judge, so others are scored as well.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ Numbers = Sequence[float | None]
 
 RELEVANCE = ROUGE_L.derive("relevance", title="ROUGE-L to the data's response", about="ROUGE-L to the data's response")
 GRAMMAR = Metric("grammar_errors", "Grammatical errors", "share of wrong responses, by a checker", better="lower",
-                 scale="number", unit="response")  # fmt: skip
+                 scale="number", unit="response", top=1.0)  # fmt: skip
 
 
 class Key(NamedTuple):
@@ -56,8 +57,8 @@ class Key(NamedTuple):
 PLAIN = Key(0.0, 1.0)
 
 
-class PlainBounds(NamedTuple):
-    """The lowest and the highest value of plain decoding, which are 0 and 1 after normalisation."""
+class MetricRange(NamedTuple):
+    """The values that are 0 and 1 after normalisation."""
 
     low: float
     high: float
@@ -85,6 +86,11 @@ class SweepSettings(GenerateSettings, ScoringSettings):
     )
     alphas: Sequence[float] = option((0.0, 0.25, 0.5, 1.0), "Values of α, comma-separated.", "NUMBERS")
     ps: Sequence[float] = option((0.6, 0.75, 0.9, 1.0), "Values of p, comma-separated.", "NUMBERS")
+    range: Sequence[float] | None = option(
+        None,
+        "Range to normalise by, as LOW,HIGH: the paper's is that on BEGIN dev. Default: that of plain decoding.",
+        "NUMBERS",
+    )
     grammar: str | None = option(
         None, "Grammar checker: a function from a text to True if it has no errors.", "MODULE:FUNCTION"
     )
@@ -97,6 +103,7 @@ def sweep(data: Path, settings: SweepSettings) -> Result:
     setting is in the details, if there is one.
     """
     wanted = grid(settings.alphas, settings.ps)
+    named = None if settings.range is None else _check_range(settings.range)
     graders = settings.graders if parse_names(settings.metrics) else []
     checker = _checker(settings.grammar) if settings.grammar else None
     relevance = ROUGE_L.compute(settings.models)  # an error before anything is generated, where it is not installed
@@ -117,9 +124,10 @@ def sweep(data: Path, settings: SweepSettings) -> Result:
     notes += [*_list_unscored(systems), *collect_remarks(graders)]
     recipe = responder.recipe(settings.setting) | {"alpha": None, "p": None}
     by = judge([grader.metric for grader in graders])
-    bounds = None if by is None else plain_bounds(_metric_values(by_key[PLAIN], by).numbers)
+    bounds = None if by is None else named or plain_range(_metric_values(by_key[PLAIN], by).numbers)
     if by is not None and bounds is not None:
-        ends = {"normal": f"{by.name}:plain", "low": f"{bounds.low:.6g}", "high": f"{bounds.high:.6g}"}
+        source = "plain" if named is None else "range"
+        ends = {"normal": f"{by.name}:{source}", "low": f"{bounds.low:.6g}", "high": f"{bounds.high:.6g}"}
         recipe |= ends
         systems = [
             replace(one, metrics=[*one.metrics, normalise(_metric_values(one, by), bounds, ends)]) for one in systems
@@ -136,7 +144,7 @@ def sweep(data: Path, settings: SweepSettings) -> Result:
     return replace(result, findings=picked)
 
 
-def _pick(scores: Sequence[Score], wanted: Sequence[Key], by: Metric, bounds: PlainBounds) -> list[PickedSetting]:
+def _pick(scores: Sequence[Score], wanted: Sequence[Key], by: Metric, bounds: MetricRange) -> list[PickedSetting]:
     values = {(score.system, score.metric): score.value for score in scores if score.group == ALL}
     names = (normal(by).name, RELEVANCE.name)
     key = pick({key: [values[str(key), name] for name in names] for key in wanted})
@@ -187,17 +195,24 @@ def judge(metrics: Sequence[Metric]) -> Metric | None:
 
 
 def normal(metric: Metric) -> Metric:
-    """The metric, normalised by plain decoding."""
+    """The metric, normalised by a range."""
     return metric.derive(f"{metric.name}, normalised", title=f"{metric.title}, normalised", variant="normalised")
 
 
-def plain_bounds(plain: Numbers) -> PlainBounds | None:
+def _check_range(numbers: Sequence[float]) -> MetricRange:
+    if len(numbers) != 2 or not -math.inf < numbers[0] < numbers[1] < math.inf:
+        shown = ",".join(f"{number:g}" for number in numbers)
+        raise UserError(f"cannot be '{shown}'", option="range", hint="two numbers, LOW,HIGH: for example -2.069,4.334")
+    return MetricRange(*numbers)
+
+
+def plain_range(plain: Numbers) -> MetricRange | None:
     """The lowest and the highest value of plain decoding; None where it has no two."""
     known = [value for value in plain if value is not None]
-    return PlainBounds(min(known), max(known)) if len(set(known)) > 1 else None
+    return MetricRange(min(known), max(known)) if len(set(known)) > 1 else None
 
 
-def normalise(one: MetricValues, by: PlainBounds, rules: Mapping[str, str]) -> MetricValues:
+def normalise(one: MetricValues, by: MetricRange, rules: Mapping[str, str]) -> MetricValues:
     """Values with 0 at the lower bound and 1 at the upper one."""
     values = [v if isinstance(v, Unscored) else (v - by.low) / (by.high - by.low) for v in one.values]
     return MetricValues(normal(one.metric), (one.recipe, rules), values)

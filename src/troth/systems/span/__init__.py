@@ -57,14 +57,18 @@ class SpanModel(Tracking, TrainableTracker[SpanExample]):
         import torch
 
         from troth.systems.checkpoint import load_weights
-        from troth.systems.span.network import SpanNetwork
 
-        self.encoder, padding = _encoder(folder)
+        self.encoder, padding = load_encoder(folder)
         super().__init__(Tokens.read(folder / TOKENIZER, padding))
         self.folder, self.upper, self._torch = folder, recipe.upper, torch
-        self.module = SpanNetwork(self.encoder, recipe.upper, recipe.dropout)
+        self.module = self.make_network(recipe)
         if trained:
             load_weights(self.module, folder / WEIGHTS)
+
+    def make_network(self, recipe: SpanRecipe) -> Any:
+        from troth.systems.span.network import SpanNetwork
+
+        return SpanNetwork(self.encoder, recipe.upper, recipe.dropout)
 
     def examples(self, turns: Iterable[TrackerTurn]) -> Iterator[SpanExample]:
         services: dict[str, Service] = {}
@@ -136,7 +140,7 @@ class SpanModel(Tracking, TrainableTracker[SpanExample]):
         shutil.copyfile(self.folder / TOKENIZER, folder / TOKENIZER)
 
 
-def _encoder(folder: Path) -> tuple[Any, int]:
+def load_encoder(folder: Path) -> tuple[Any, int]:
     """The encoder in a folder, frozen, and its token of padding."""
     import transformers
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ Texts = Sequence[str]
 
 class Tracking(ABC):
     """Keeps the vectors of the schemas that it meets, and a memory for each dialogue."""
+
+    remembers_offers: ClassVar[bool] = True  # whether values that the system gave in earlier turns can be taken over
 
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens
@@ -56,6 +58,9 @@ class Tracking(ABC):
                 for service in turn.services:
                     layouts[place].setdefault(service.name, self.layout(service))
                     memories[place].setdefault(service.name, ServiceMemory())
+                if not self.remembers_offers:
+                    for memory in memories[place].values():
+                        memory.offered.clear()
             made = [asked(turn, layouts[at], memories[at], self.tokens) for at, turn in zip(going, turns, strict=True)]
             known = [layouts[place] for place in going]
             arrays = inputs(made, known, self.table, self.tokens.padding)
