@@ -281,7 +281,7 @@ def sockets(pid):
             pass
 
 with cluster._connect(1, None, ends=False) as ray:
-    ray.get(ray.remote(os.getpid).remote())
+    ray.get(ray.remote(lambda: os.getpid()).remote())
     inodes = {inode for pid in children(os.getpid()) for inode in sockets(pid)}
     for kind in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]:
