@@ -161,9 +161,9 @@ def perturbations() -> str:
 
 def backends() -> str:
     rows = [
-        (code(model.name), model.about, model.licence, code(f"{model.package}=={model.version}"),
-         f"{model.on_disk / 1e6:,.0f} MB", code(model.sha256[:16] + "…"))
-        for model in catalog.MODELS
+        (code(model.name), model.about, model.licence, code(f"{wheel.package}=={wheel.version}"),
+         f"{model.on_disk / 1e6:,.0f} MB", code(wheel.sha256[:16] + "…"))
+        for model in catalog.MODELS for wheel in model.wheels
     ]  # fmt: skip
     known = [models.BACKENDS.load(scheme) for scheme in models.BACKENDS.own]
     served = {backend.form: " and ".join(_serves(backend)) for backend in known}
