@@ -115,7 +115,7 @@ def grades(rng: np.random.Generator, sets: int) -> Iterator[tuple[str, ...]]:
             cells = []
             for count in DIALOGUES:
                 num, den = draw(count, centre, spread, correlated)
-                found, total = intervals.share(num, den), den.sum(axis=0)
+                found, total = intervals.share(num, den, graded=True), den.sum(axis=0)
                 pulls = num - num.sum(axis=0) / total * den
                 error = np.sqrt(count / (count - 1) * (pulls**2).sum(axis=0)) / total
                 student = 2 * quantiles.t(0.975, count - 1) * float(error.mean())

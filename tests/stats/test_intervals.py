@@ -67,18 +67,25 @@ def test_means_of_grades_are_as_wide_as_student_s_t() -> None:
     num = den * rng.normal(0.65, 0.08, 30)
     r = num.sum() / den.sum()
     half = scipy.stats.t.ppf(0.975, 29) * math.sqrt(30 / 29 * ((num - r * den) ** 2).sum()) / den.sum()
-    (found,) = intervals.share(num, den)
+    (found,) = intervals.share(num, den, graded=True)
     low, high = ends(found)
     assert 2 * half < high - low < 1.1 * 2 * half
     (counts,) = intervals.share(np.round(num), den)
     assert ends(counts)[1] - ends(counts)[0] > 3 * half
 
 
+def test_equal_grades_say_nothing_about_their_spread() -> None:
+    (found,) = intervals.share(np.full(20, 0.3) * 3, np.full(20, 3.0), graded=True)
+    low, high = ends(found)
+    assert low < 0.2
+    assert high > 0.4
+
+
 def test_grades_of_which_few_are_low_stay_wide() -> None:
     """Where the loss comes from two dialogues of thirty, their spread says little, and the interval stays wide."""
     num = np.full(30, 0.999)
     num[:2] = 0.3, 0.5
-    (found,) = intervals.share(num, np.ones(30))
+    (found,) = intervals.share(num, np.ones(30), graded=True)
     low, _ = ends(found)
     half = scipy.stats.t.ppf(0.975, 29) * num.std(ddof=1) / math.sqrt(30)
     assert low < num.mean() - 1.3 * half

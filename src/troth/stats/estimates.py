@@ -139,7 +139,8 @@ def score_cells(system: str, cells: Iterable[Cell], clusters: Sequence[str], how
             yield cell.parts
 
     num, den = stack_sums(parts(), order)
-    estimated = _estimates(num, den, [cell.metric.bound for cell in heads], how)
+    bounds = [cell.metric.bound for cell in heads]
+    estimated = _estimates(num, den, bounds, how, [cell.metric.scale == "number" for cell in heads])
     rules: dict[tuple[int, frozenset[str]], Mapping[str, str]] = {}  # thousands of cells share a recipe
     for cell, estimate in zip(heads, estimated, strict=True):
         if cell.group == ALL or estimate.n:
@@ -153,17 +154,22 @@ def score_cells(system: str, cells: Iterable[Cell], clusters: Sequence[str], how
 def estimates(parts: Iterable[Parts], dialogues: Sequence[str], how: Resampling) -> list[Estimate]:
     """Each ratio of sums with its interval, as a share where it can be one."""
     num, den = stack_sums(parts, dialogues)
-    return _estimates(num, den, [1.0] * num.shape[1], how)
+    return _estimates(num, den, [1.0] * num.shape[1], how, [False] * num.shape[1])
 
 
-def _estimates(num: Floats, den: Floats, bounds: Sequence[float | None], how: Resampling) -> list[Estimate]:
-    """`bounds`: the highest possible value of each mean that is never below 0; infinite for a number without one."""
+def _estimates(
+    num: Floats, den: Floats, bounds: Sequence[float | None], how: Resampling, graded: Sequence[bool]
+) -> list[Estimate]:
+    """`bounds`: the highest possible value of each mean that is never below 0; infinite for a number without one.
+
+    `graded`: whether units have grades up to the bound, rather than being right or wrong.
+    """
     found: dict[int, Estimate] = {}
     alike: dict[bytes, list[int]] = {}  # ratios over the same dialogues are resampled together
     for column, bound in enumerate(bounds):
         n, d = num[:, column], den[:, column]
         if bound is not None and math.isfinite(bound) and intervals.is_share(n / bound, d):
-            (ends,) = intervals.share(n, d, top=bound, cluster=how.cluster)
+            (ends,) = intervals.share(n, d, top=bound, cluster=how.cluster, graded=graded[column])
             found[column] = _estimate(n, d, ends._replace(reason=ends.reason or _few(n / bound, d, bound, how.cluster)))
         else:
             alike.setdefault(((n != 0) | (d != 0)).tobytes(), []).append(column)

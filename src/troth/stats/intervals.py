@@ -57,6 +57,7 @@ def share(
     confidence: float = 0.95,
     strata: ArrayLike | None = None,
     cluster: str = "dialogue",
+    graded: bool = False,
 ) -> list[Bounds]:
     """Wilson's interval of each share, for dialogues whose units resemble each other.
 
@@ -66,18 +67,18 @@ def share(
 
     The variance v of the ratio r between dialogues is that of n = r(1 - r)/v independent units. It is estimated well
     only where many dialogues hold an error: where k dialogues do, 1/n is averaged with 1/D, the value for dialogues
-    whose units are all alike, with the weights k and 1. Right and wrong may change places. Where units have grades
-    between 0 and `top`, k is the effective number of dialogues that the loss comes from, and the weights are k and
-    1 - k/D: with losses of equal size nothing is averaged.
+    whose units are all alike, with the weights k and 1. Right and wrong may change places. `graded`: units have grades
+    between 0 and `top` rather than being right or wrong; k is then the effective number of dialogues that the loss
+    comes from, and the weights are k and 1 - k/D: with losses of equal size nothing is averaged.
     """
     check_confidence(confidence)
     n, d = to_columns(num, den)
     place = np.zeros(len(n), dtype=np.int64) if strata is None else np.unique(strata, return_inverse=True)[1]
-    shares = (_share(n[:, m] / top, d[:, m], place, confidence, cluster) for m in range(n.shape[1]))
+    shares = (_share(n[:, m] / top, d[:, m], place, confidence, cluster, graded) for m in range(n.shape[1]))
     return [one if one.low is None or one.high is None else Bounds(one.low * top, one.high * top) for one in shares]
 
 
-def _share(num: Array, den: Array, strata: NDArray[np.int64], confidence: float, cluster: str) -> Bounds:
+def _share(num: Array, den: Array, strata: NDArray[np.int64], confidence: float, cluster: str, graded: bool) -> Bounds:
     num, den, strata = num[den > 0], den[den > 0], strata[den > 0]
     dialogues, total = len(den), float(den.sum())
     reason = _too_few(dialogues, cluster)
@@ -88,12 +89,12 @@ def _share(num: Array, den: Array, strata: NDArray[np.int64], confidence: float,
     r = min(float(num.sum()) / total, 1.0)
     spread = r * (1 - r)
     variance = _spread(num - r * den, strata) / total**2
-    if np.array_equal(num, np.rint(num)) or variance <= 0 or spread <= 0:
+    if not graded or variance <= 1e-16 * spread:  # grades that are all equal do not show their spread
         erring, weight = float(count_erring(num, den)), 1.0
         size = min(spread / variance, total) if variance > 0 and spread > 0 else total
     else:
         erring = min(_effective_count((den - num) / den), _effective_count(num / den))
-        weight, size = 1 - erring / dialogues, spread / variance
+        weight, size = max(0.0, 1 - erring / dialogues), spread / variance
     size = (erring + weight) / (erring / size + weight / dialogues)
     t2 = quantiles.t((1 + confidence) / 2, dialogues - 1) ** 2
     centre = (r + t2 / (2 * size)) / (1 + t2 / size)
