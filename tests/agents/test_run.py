@@ -78,7 +78,8 @@ def test_perturb_run_score(files: Files, tmp_path: Path) -> None:
     assert sent["messages"][0]["content"] == "Use find_order before stop_purchase.", "the system's text follows"
     assert sent["tools"][0]["function"]["parameters"]["required"] == ["key"]
     assert {one.trial for one in files.trial("v1", 1)} == {1}
-    scored = troth.agent(*(tmp_path / "run" / name for name in ("original", "v1")), tools=tmp_path / "tools.json")
+    systems = [tmp_path / "run" / name for name in ("original", "v1")]
+    scored = troth.agent(*systems, tools=tmp_path / "tools.json", metrics="all")
     assert scored.score("call_recall", system="original").value == 1.0
     assert scored.score("call_recall", system="v1").value == 0.5
     assert troth.open(tmp_path / "run/result")["call_recall"].value == 1.0

@@ -55,7 +55,7 @@ def test_trackers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for workers in (1, 2):
         troth.track("prompted:fake", demo.path("gold"), tmp_path / str(workers), limit=5, workers=workers)
     files = sorted(file.name for file in (tmp_path / "1" / "orig").iterdir())
-    assert len(files) == 4  # three shares and the schema
+    assert len(files) == 5  # three shares, the schema, and the digest of gold
     for name in files:
         assert (tmp_path / "1" / "orig" / name).read_bytes() == (tmp_path / "2" / "orig" / name).read_bytes()
 

@@ -154,8 +154,13 @@ def compose_trajectory(trajectory: Trajectory) -> Trajectory:
 def _compose_message(message: Message) -> Message:
     if message.text.isascii() and not message.calls:
         return message
-    calls = tuple(msgspec.structs.replace(call, arguments=compose(call.arguments)) for call in message.calls)
-    return msgspec.structs.replace(message, text=compose(message.text), calls=calls)
+    return msgspec.structs.replace(message, text=compose(message.text), calls=tuple(map(compose_call, message.calls)))
+
+
+def compose_call(call: Call) -> Call:
+    """The call with composed values: the same object where they are already."""
+    arguments = compose(call.arguments)
+    return call if arguments == call.arguments else msgspec.structs.replace(call, arguments=arguments)
 
 
 def compose_expected(expected: Expected) -> Expected:

@@ -103,7 +103,8 @@ def stats(original: str, variants: tuple[str, ...], train: str | None, json: boo
 @click.argument("schema", metavar="SCHEMA", type=options.FILE)
 @click.argument("out", metavar="OUT", type=options.FOLDER)
 @options.option("--ambiguous", "NAMES", "Elements (service.slot) whose description is shown as well, comma-separated.")
-def sheets(schema: str, out: str, ambiguous: str | None) -> None:
+@options.JSON
+def sheets(schema: str, out: str, ambiguous: str | None, json: bool) -> None:
     """Write sheets for people to reword a schema in, blindly.
 
     OUT gets two sheets for each service, as for SGD-X: one shows descriptions and asks for names, the other shows names
@@ -112,6 +113,9 @@ def sheets(schema: str, out: str, ambiguous: str | None) -> None:
     from troth.perturb.schemas.sheet import write_sheets
 
     files = write_sheets(schema, out, ambiguous=ambiguous or ())
+    if json:
+        show.json([str(file) for file in files])
+        return
     show.text(f"{out}: {format_count(len(files), 'sheet')}; read them back with: troth perturb collect")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from hashlib import blake2b
+from types import FunctionType
 
 import msgspec
 
@@ -11,7 +12,14 @@ from troth.core.records import Schema
 
 _BYTES = 16
 _encode = msgspec.json.Encoder(order="deterministic").encode
-_encode_arrays = msgspec.json.Encoder(order="deterministic", enc_hook=lambda array: bytes(memoryview(array))).encode
+
+
+def _encode_other(value: object) -> object:
+    """Arrays by their content, functions by their name."""
+    return value.__qualname__ if isinstance(value, FunctionType) else bytes(memoryview(value))  # type: ignore[arg-type]
+
+
+_encode_arrays = msgspec.json.Encoder(order="deterministic", enc_hook=_encode_other).encode
 
 
 class Digest:

@@ -11,7 +11,8 @@ What its text says, and what is chosen where it leaves something open:
   negatives and for responses alike. The verdict without the retry is kept beside it.
 - Validation: gold entails a candidate of every act, and no candidate of its tampered twins (`tamper`): one per act,
   drawn by seed, dialogue, turn and the act's place.
-- What the context entails without the utterance is not what the utterance says: such a retry does not count.
+- What the context entails without the utterance is not what the utterance says: such a retry counts only where the
+  utterance makes entailment more probable.
 - A response that is empty, or has no word but fillers and strings that are no words, is true to nothing, and no model
   is asked.
 """
@@ -168,18 +169,16 @@ def ask(nli: Nli, questions: Sequence[Question], *, augment: Augment = "retry") 
         ]
     retried = _ask_pairs(nli, [(questions[number].hypotheses, questions[number].augmented) for number in again])
     entailed = [
-        tuple(
-            hypothesis for hypothesis, answer in zip(questions[number].hypotheses, row, strict=True) if answer.entailed
-        )
+        tuple(h for h, answer in zip(questions[number].hypotheses, row, strict=True) if answer.entailed)
         for number, row in zip(again, retried, strict=True)
     ]
-    alone = _ask_pairs(
-        nli, [(row, questions[number].context) for number, row in zip(again, entailed, strict=True)]
-    )  # what the context entails by itself, the text does not say
+    alone = _ask_pairs(nli, [(row, questions[number].context) for number, row in zip(again, entailed, strict=True)])
     for number, row, asked, context in zip(again, retried, entailed, alone, strict=True):
-        given = {hypothesis for hypothesis, answer in zip(asked, context, strict=True) if answer.entailed}
-        hypotheses = questions[number].hypotheses
-        augmented = tuple(NOTHING if h in given else answer for h, answer in zip(hypotheses, row, strict=True))
+        given = {h: answer.entailment for h, answer in zip(asked, context, strict=True) if answer.entailed}
+        augmented = tuple(
+            NOTHING if given.get(h, -1.0) >= answer.entailment else answer  # the text adds nothing to the context
+            for h, answer in zip(questions[number].hypotheses, row, strict=True)
+        )
         answers[number] = Answer(plain[number], augmented)
     return answers
 
