@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from troth import cli
 
-SECONDS = 30  # of processor time that a command may take
+SECONDS = 60  # of processor time that a command may take: 2 GB of a random device take ten on quiet cores
 PATIENCE = 300  # seconds until it must have ended, on a machine that may be busy
 ADDRESSES = 16 << 30  # bytes that it may reserve
 MEGABYTES = 2_500  # that it may use: data is read up to two gigabytes
