@@ -1,7 +1,9 @@
-# Sets everything up in .venv on first use; the machine needs python3, pip and make.
+# Sets up .venv on first use: `make demo` with the little that it needs, most others with everything. The machine needs
+# python3, pip and make.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LIGHT := $(VENV)/.demo-ready
 READY := $(VENV)/.ready
 DOCS := $(VENV)/.docs-ready
 
@@ -11,8 +13,9 @@ DOCS := $(VENV)/.docs-ready
 models: $(READY)
 	$(BIN)/troth models fetch
 
-# The four questions on bundled dialogues, offline: five lines, and a page whose address is printed last.
-demo: models
+# The four questions on bundled dialogues: five lines, and a page whose address is printed last. Installs what that needs,
+# without torch; only the installation asks the network.
+demo: $(LIGHT)
 	@$(BIN)/troth demo
 
 # The pictures of the README and the documentation, from the demo.
@@ -73,10 +76,15 @@ tracker: models
 experiments: models
 	for name in sgdx checkdst prefine sgsacc_ser history words pmi_decode sgsacc_table1; do $(BIN)/python -m experiments.$$name || exit 1; done
 
+$(LIGHT): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-compile -e '.[nli,text]'
+	touch $@
+
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	touch $@
+	touch $(LIGHT) $@
 
 $(DOCS): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

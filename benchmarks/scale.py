@@ -33,10 +33,10 @@ def main(turns: int = 1_000_000) -> None:
     ways = {"one process": ("--workers", "1"), "two workers": ("--workers", "2")}
     arguments = ("dst", gold, pred, "--json", "--resamples", "100")
     took = {name: timing.troth(*arguments, *options, repeat=2) for name, options in ways.items()}
-    took["Ray on this machine"] = timing.troth(*arguments, "--engine", "ray", "--workers", "2", repeat=2)
+    took["Ray on this machine"] = timing.troth(*arguments, "--on", "ray", "--workers", "2", repeat=2)
     try:
         with TwoNodes(Path(".bench") / "ray.log") as nodes:
-            options = ("--engine", "ray", "--address", nodes.address, "--workers", "2")
+            options = ("--on", "ray", "--address", nodes.address, "--workers", "2")
             took["Ray on two nodes of this machine"] = timing.troth(*arguments, *options, repeat=2)
     except ConnectionError as error:
         print(error)

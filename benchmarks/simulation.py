@@ -282,7 +282,7 @@ def _gate_errors(
 ) -> tuple[float, float]:
     systems = worsen(rng, dialogues(rng, *setting), setting[2], margin)
     pair = paired(systems.base, systems.turns, systems.new, systems.turns)
-    bounds = [noninferiority.bounds(Change.of(pair.metric(place)), 0.95) for place in range(setting[1])]
+    bounds = [noninferiority.bounds(Change.from_sums(pair.metric(place)), 0.95) for place in range(setting[1])]
     return float(np.mean([low >= -margin for low, _ in bounds])), float(np.mean([high < -margin for _, high in bounds]))
 
 

@@ -29,6 +29,7 @@ from troth.perturb.users import FAMILIES
 from troth.readers import grounded, trajectories
 from troth.readers.format import Format
 from troth.responses.metrics import METRICS as RESPONSES
+from troth.responses.multiwoz.metrics import METRICS as MULTIWOZ
 from troth.robustness.metrics import METRICS as ROBUSTNESS
 from troth.robustness.metrics import derive_variants
 from troth.tracking.metrics import METRICS as TRACKING
@@ -71,6 +72,9 @@ def metrics() -> str:
         "`troth nlg --metrics …`. A metric comes with those that are derived from it. "
         + _group(RESPONSES, "a-metric-of-responses"),
         _metrics(_members(RESPONSES)),
+        "## MultiWOZ dialogues",
+        "`troth multiwoz --metrics …`, see [Whole dialogues on MultiWOZ](../multiwoz.md).",
+        _metrics(_members(MULTIWOZ)),
         "## Grounded responses",
         "`troth ground --metrics …`. " + _group(GROUNDING, "a-metric-of-grounded-responses"),
         _metrics(_members(GROUNDING)),

@@ -67,7 +67,7 @@ def _figures(judged: list[Judged]) -> str:
 
 def _estimated(judged: list[Judged], ratios: Iterable[Callable[[Judged], Fraction]]) -> list[Estimate]:
     keys = [(one.dialogue, one.answer.index, "") for one in judged]
-    every = [Parts.of([ratio(one) for one in judged], keys) for ratio in ratios]
+    every = [Parts.from_fractions([ratio(one) for one in judged], keys) for ratio in ratios]
     return estimates(every, sorted({one.dialogue for one in judged}), Resampling())
 
 

@@ -21,7 +21,7 @@ from troth.core.records import Grounded
 from troth.grounding import doubts
 from troth.grounding.evidence import passages
 from troth.grounding.pmi import measure
-from troth.grounding.words import judge_words
+from troth.grounding.words import measure_words
 from troth.models import Lm
 from troth.text.words import stem_words
 
@@ -75,7 +75,7 @@ def ratios(claims: Sequence[Claim], lm: Lm) -> list[list[float]]:
         items.append(Grounded(str(number), "\n".join(window.text for window in best), claim.text))
     made = []
     for claim, faith in zip(claims, measure(items, lm), strict=True):
-        made.append([word.ratio or 0.0 for word in judge_words(claim.text, faith)])
+        made.append([word.ratio or 0.0 for word in measure_words(claim.text, faith)])
     return made
 
 

@@ -29,13 +29,14 @@ from troth.perturb.users import FAMILIES
 from troth.perturb.users.engines import ENGINES
 from troth.readers import grounded, trajectories
 from troth.responses.metrics import METRICS as RESPONSES
+from troth.responses.multiwoz.metrics import METRICS as MULTIWOZ
 from troth.robustness.metrics import METRICS as ROBUSTNESS
 from troth.systems.recipe import RECIPES, TRACKERS
 from troth.systems.tasks import TASKS
 from troth.tracking.metrics import METRICS as TRACKING
 from troth.tracking.profiles import CHOICES, PROFILES
 
-METRICS: tuple[Registry[Any], ...] = (TRACKING, ROBUSTNESS, RESPONSES, GROUNDING, AGENTS, LIVE)
+METRICS: tuple[Registry[Any], ...] = (TRACKING, ROBUSTNESS, RESPONSES, MULTIWOZ, GROUNDING, AGENTS, LIVE)
 PLUGGABLE: tuple[Registry[Any], ...] = (
     readers.FORMATS, grounded.FORMATS, trajectories.FORMATS, FAMILIES, ENGINES, GENERATORS, models.BACKENDS, PROFILES,
     RULES, CORRUPTIONS, RECIPES, TRACKERS, TASKS, FINDINGS, SCORING_TASKS,
@@ -188,7 +189,7 @@ def test_pages_are_laid_out(tmp_path: Path) -> None:
 
 
 NAME = re.compile(r"(?<![\w/.-])troth((?:\.[A-Za-z_]\w*)+)")
-NOT_PYTHON = (".fish", ".signature.", ".unscored.", ".version")  # a file, and tags of MLflow
+NOT_PYTHON = (".fish", ".toml", ".signature.", ".unscored.", ".version")  # files, and tags of MLflow
 
 
 @pytest.mark.parametrize("path", SOURCES)

@@ -18,6 +18,7 @@ ROOMS = (
     ("perturb",),
     ("tracking", "responses", "grounding"),
     ("robustness", "agents", "systems", "meta"),
+    ("client",),
     ("integrations", "report", "serve", "demo"),
     ("cli",),
 )

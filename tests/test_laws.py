@@ -32,6 +32,8 @@ from troth.readers import responses as response_files
 from troth.readers import tools as tool_readers
 from troth.responses.metrics import METRICS as RESPONSES
 from troth.responses.metrics import BleuRecipe, SerRecipe, SgsaccRecipe
+from troth.responses.multiwoz.metrics import METRICS as MULTIWOZ
+from troth.responses.multiwoz.metrics import MultiwozRecipe
 from troth.responses.score import nlg
 from troth.robustness.checkdst import checkdst
 from troth.robustness.sgdx import sgdx
@@ -236,7 +238,7 @@ def test_every_rule_of_a_profile_stands_in_the_signature(rule: str, base: str) -
         for one in (profile, profile.with_rules(**{rule: value})):
             scorer = Scorer(one, SCHEMA)
             scorer.add(gold, pred)
-            systems.append(TrackedSystem.of("s", scorer))
+            systems.append(TrackedSystem.from_scorer("s", scorer))
         for metric in select_metrics():
             before, after = (
                 signature(metric, (*recipe(metric, one.frames), {"unit": one.frames.profile.unit}), n=0)
@@ -254,7 +256,8 @@ def test_profiles_of_one_name_with_other_rules_have_other_signatures() -> None:
     lines = {signature(metric, PROFILES["sgd"], n=1)}
     for rule in ("case", "values", "typed", "scope"):
         for value in CHOICES[rule]:
-            lines.add(signature(metric, replace(PROFILES["sgd"], **{rule: value}), n=1))
+            changed: dict[str, Any] = {rule: value}
+            lines.add(signature(metric, replace(PROFILES["sgd"], **changed), n=1))
     assert len(lines) == 1 + 4 + 1  # `values` has three choices
 
 
@@ -264,6 +267,7 @@ def test_profiles_of_one_name_with_other_rules_have_other_signatures() -> None:
         CheckdstRecipe(),
         SerRecipe(schema="a"),
         SgsaccRecipe(schema="a", nli="m"),
+        MultiwozRecipe(states="gold", domains="estimated", missing="part"),
         BleuRecipe(nrefs="1", case="mixed", eff="no", tok="13a", smooth="exp", version="2"),
     ],
     ids=lambda one: type(one).__name__,
@@ -280,7 +284,7 @@ def test_every_field_of_a_recipe_stands_in_the_signature(base: Any) -> None:
         assert changed != line, field.name
 
 
-@pytest.mark.parametrize("registry", [TRACKING, RESPONSES, GROUNDING], ids=["tracking", "responses", "grounding"])
+@pytest.mark.parametrize("registry", [TRACKING, RESPONSES, MULTIWOZ, GROUNDING], ids=lambda one: one.group)
 def test_metrics_say_what_they_are(registry: Any) -> None:
     for metric in metrics_of(registry):
         assert metric.title, metric.name

@@ -5,7 +5,7 @@
     result = troth.dst("gold/", "predictions/")     # state tracking; checkdst and sgdx: robustness
     result["jga"].value, result.frame()             # nlg: responses; ground: answers from documents; agent: calls
     result.save("runs/new")
-    troth.compare("runs/old", "runs/new")           # or gate, report
+    troth.compare("runs/old", "runs/new")           # or gate, report, table
     troth.open("runs/new")
 
 Every task returns a `Result`. Names are imported on first use, so `import troth` is fast. Further functions are in the
@@ -27,6 +27,7 @@ _NAMES = {
     "Score": "troth.core.score",
     "UserError": "troth.core.errors",
     "agent": "troth.agents.score",
+    "apply_gates": "troth.report.gates",
     "check": "troth.tracking.check",
     "checkdst": "troth.robustness.checkdst",
     "compare": "troth.report.compare",
@@ -37,12 +38,15 @@ _NAMES = {
     "ground": "troth.grounding.score",
     "load": "troth.integrations.evaluate",
     "merge": "troth.report.merge",
+    "multiwoz": "troth.responses.multiwoz.score",
     "nlg": "troth.responses.score",
     "open": "troth.storage.runs",
+    "record_run": "troth.storage.history",
     "respond": "troth.systems.generators.respond",
     "run_agent": "troth.agents.live.run",
     "sgdx": "troth.robustness.sgdx",
     "stress_ground": "troth.meta.trials.stress",
+    "table": "troth.report.tables",
     "track": "troth.systems.track",
     "train_grounded": "troth.systems.generators.grounded",
     "train_response": "troth.systems.generators.train",

@@ -37,11 +37,17 @@ from troth.readers.shots import Shots
 from troth.report.compare import compare as compare
 from troth.report.compare import gate as gate
 from troth.report.compare import level_gate as level_gate
+from troth.report.gates import apply_gates as apply_gates
+from troth.report.sources import Run
 from troth.report.write import report as report
+from troth.responses.multiwoz.score import MissingDialogues
 from troth.responses.references import Refs
 from troth.responses.score import Missing
 from troth.responses.sgsacc import Augment
+from troth.robustness.checkdst import Perturbed
 from troth.robustness.checkdst import TestSet
+from troth.robustness.sgdx import Variants
+from troth.storage.history import record_run as record_run
 from troth.storage.runs import open as open
 from troth.systems.generators.card import Method
 from troth.systems.generators.encodings import Encoding
@@ -70,6 +76,12 @@ def agent(
     writing: str | Iterable[str] | None = None,
     context: str | Iterable[str] = 'tools+user+system',
     format: str | None = None,
+    judge: str | Lm | None = None,
+    policy: Path | None = None,
+    votes: int = 3,
+    budget: str | int | None = None,
+    cache: Path | None = '',
+    timeout: float | None = None,
     on_error: str = 'stop',
     resamples: int = 1000,
     seed: int = 0,
@@ -77,8 +89,8 @@ def agent(
 ) -> Result: ...
 
 def checkdst(
-    original: TestSet,
-    perturbed: Mapping[str, TestSet] | Iterable[str],
+    original: TestSet | Mapping[str, TestSet] | None,
+    perturbed: Perturbed,
     *,
     unit: str | None = None,
     missing: str | None = None,
@@ -113,6 +125,8 @@ def dst(
     metrics: str | Iterable[str] | None = None,
     rates: Sequence[float] | None = None,
     by: str | Iterable[str] = (),
+    only: str | Iterable[str] = (),
+    without: str | Iterable[str] = (),
     schema: Path | Schema | None = None,
     train_schema: Path | None = None,
     format: str | None = None,
@@ -153,6 +167,21 @@ def load(
 
 def merge(
     *runs: str | os.PathLike[str] | Result,
+    resamples: int = 1000,
+    seed: int = 0,
+    out: Path | None = None,
+) -> Result: ...
+
+def multiwoz(
+    *files: Path,
+    predictions: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]] | None = None,
+    goals: Path | Mapping[str, Any] | None = None,
+    booked: Path | Mapping[str, Any] | None = None,
+    database: Path | Mapping[str, Any] | None = None,
+    references: Path | Mapping[str, Any] | None = None,
+    states: Path | Iterable[Dialogue] | None = None,
+    metrics: str | Iterable[str] | None = None,
+    missing: MissingDialogues = 'part',
     resamples: int = 1000,
     seed: int = 0,
     out: Path | None = None,
@@ -227,7 +256,7 @@ def run_agent(
 
 def sgdx(
     gold: Gold,
-    variants: Mapping[str, Path | Sequence[Dialogue]] | Iterable[str],
+    variants: Variants,
     *,
     unit: str | None = None,
     missing: str | None = None,
@@ -265,6 +294,17 @@ def stress_ground(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Result: ...
+
+def table(
+    *runs: Run,
+    to: str = 'plain',
+    metrics: str | Iterable[str] | None = None,
+    groups: str | Iterable[str] | None = None,
+    systems: str | Iterable[str] | None = None,
+    sort: str | None = None,
+    names: Mapping[str, Any] = ...,
+    intervals: bool = True,
+) -> str: ...
 
 def track(
     model: Path | Tracker,
@@ -328,8 +368,9 @@ def train_tracker(
     dev: Path | None = None,
     dev_limit: int | None = 100,
     sets: str | Sequence[str] = (),
+    services: str | Sequence[str] = (),
     shots: Shots | None = None,
-    augment: str | None = None,
+    augment: str | Sequence[str] | None = None,
     schemas: Path | None = None,
     engines: Sequence[str] = (),
     schema: Path | None = None,
@@ -352,6 +393,7 @@ def perturb(
     format: str | None = None,
     to: str | None = None,
     nli: str | models.Nli | None = None,
+    lm: str | models.Lm | None = None,
     cache: str | None = '',
     workers: int = 1,
 ) -> Perturbation: ...

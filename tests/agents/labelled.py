@@ -8,6 +8,9 @@ were finished.
 
     python -m tests.agents.labelled            # precision and recall of both halves
     python -m tests.agents.labelled errors     # what is missed or wrong in the development half
+    python -m tests.agents.labelled judge http://localhost:8000/v1#MODEL [CONVERSATIONS [VOTES]]
+
+The last one holds a chat model against the claims of the untouched half, or of so many of its conversations.
 """
 
 from __future__ import annotations
@@ -21,8 +24,10 @@ from typing import Any, NamedTuple
 
 from troth.agents.analysis import AnalysisRules, analyse
 from troth.agents.corpus import ReadTrials, join
+from troth.agents.judge import AgentJudge, open_chat_model
 from troth.agents.rules import find_rule
 from troth.core.trajectories import Call, Message, Tool, Trajectory
+from troth.grounding.judge import VOTES
 
 FILE = Path(__file__).parents[1] / "golden/agents/labelled.jsonl"
 FINDERS = {"claim": "claims", "number": "numbers", "time": "times", "name": "names", "value": "values"}
@@ -100,10 +105,31 @@ def agree(one: Label, other: Label) -> bool:
     return one.at < other.end and other.at < one.end
 
 
+def judged(records: Sequence[dict[str, Any]], judge: AgentJudge) -> Iterator[Label]:
+    """The sentences that a judge calls false claims."""
+    for record, verdict in zip(records, judge.judge([trajectory(record) for record in records], "claims"), strict=True):
+        for one in verdict.claims.found if verdict.claims is not None else ():
+            assert one.item is not None
+            yield Label(record["id"], one.item.message, "claim", one.item.text, one.item.start or 0, one.item.end or 0)
+
+
+def measure_judge(judge: AgentJudge, conversations: int | None = None) -> Counts:
+    """Claims that a judge finds in the untouched half, compared with its labels.
+
+    A sentence may hold two false claims: both are found with it.
+    """
+    records = read_half(development=False)[:conversations]
+    gold = [label for label in expected(records) if label.kind == "claim"]
+    return compare_labels(gold, list(judged(records, judge)))[0]["claims"]
+
+
 def compare(development: bool) -> tuple[dict[str, Counts], list[str]]:
     """Counts by finder, and a line for each error."""
     records = read_half(development)
-    gold, alarms = list(expected(records)), list(found(records))
+    return compare_labels(list(expected(records)), list(found(records)))
+
+
+def compare_labels(gold: Sequence[Label], alarms: Sequence[Label]) -> tuple[dict[str, Counts], list[str]]:
     errors: list[str] = []
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for label in gold:
@@ -121,6 +147,13 @@ def compare(development: bool) -> tuple[dict[str, Counts], list[str]]:
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["judge"]:
+        model, *numbers = sys.argv[2:]
+        judge = AgentJudge(open_chat_model(model), votes=int(numbers[1]) if numbers[1:] else VOTES)
+        counts = measure_judge(judge, int(numbers[0]) if numbers else None)
+        print(f"claims: precision {counts.precision:.2f}  recall {counts.recall:.2f}", counts)
+        print(*judge.remarks, sep="\n")
+        return
     if "errors" in sys.argv[1:]:
         print(*compare(development=True)[1], sep="\n")
         return

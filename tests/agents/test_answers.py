@@ -11,7 +11,7 @@ import pytest
 from troth.agents.claims import action_claims
 from troth.agents.forbidden import schema_violation
 from troth.agents.mentions import find_mentions
-from troth.agents.provenance import count_checked, find_unsourced
+from troth.agents.provenance import check_values
 from troth.agents.sources import Sources
 from troth.agents.support import find_details
 from troth.agents.tools import Toolbox
@@ -174,8 +174,9 @@ def test_provenance(arguments: dict[str, Any], expected: list[tuple[str, str]]) 
     one = trajectory(said, Message("assistant", "With visa_7788?"), call, Message("tool", "Eva visa_1 251"))
     (made,) = one.calls()
     tool = Tool("book", parameters=SCHEMA)
-    assert [tuple(lacking) for lacking in find_unsourced(made, Sources(one), tool)] == expected
-    assert count_checked(made, tool) >= len(expected)
+    checked, lacking = check_values(made, Sources(one), tool)
+    assert [tuple(value) for value in lacking] == expected
+    assert checked >= len(expected)
 
 
 # -- what tools do not allow -------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from troth.agents.corpus import AgentCorpus, ReadTrials, join, load
 from troth.agents.findings import findings_behind
 from troth.agents.metrics import METRICS
 from troth.agents.score import AgentSettings, score_corpus
-from troth.core.trajectories import Call, Message, Trajectory
+from troth.core.trajectories import Call, Message, Tool, Trajectory
 from troth.serve.tasks import AgentRequest, score_calls
 
 FOUND_DIRECTLY = (
@@ -73,6 +73,23 @@ def test_a_contradicted_claim_names_the_result_that_contradicts_it() -> None:
         Message("assistant", "You have been upgraded to economy."),
     )
     assert (finding.message, finding.evidence, finding.reason) == (3, 2, "the result has cabin = basic_economy")
+
+
+def test_the_reason_says_what_was_claimed_and_which_calls_there_were() -> None:
+    said = "I have cancelled BK7100 and your room is booked."
+    messages = (
+        Message("user", "Cancel BK7100 and book a room."),
+        Message("assistant", calls=(Call("book_room", {"hotel": "HT1200"}),)),
+        Message("tool", '{"status": "booked"}'),
+        Message("assistant", said),
+    )
+    (unknown,) = claim_of(*messages)
+    calls = "(calls that change something: book_room)"
+    assert unknown.reason == f"'cancelled' is said of bk7100, which no successful call has {calls}"
+    (known,) = claim_of(*messages, tools=(Tool("book_room"), Tool("cancel_booking")))
+    assert known.reason == f"no call did what 'cancelled' says {calls}"
+    (alone,) = claim_of(Message("user", "Cancel BK7100."), Message("assistant", said[:23]))
+    assert alone.reason == "no call did what 'cancelled' says (no call before it changes something)"
 
 
 @pytest.mark.parametrize("id", ["LC-46003", "46003", "ORD-2025-00017", "ch_3Nxyz", "#W2378156", "555-0142", "web-03"])

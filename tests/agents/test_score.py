@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +21,7 @@ from troth.agents.score import agent
 from troth.core.errors import UserError
 from troth.core.result import Result
 from troth.core.signature import signature
+from troth.core.trajectories import Call, Expected, Message, Trajectory
 from troth.storage.trajectory_views import TrajectoryView
 
 TOOLS = demo.path("agents/tools.json")
@@ -170,6 +172,25 @@ def test_saved_and_opened(bundled: Result, tmp_path: Path) -> None:
 def view(result: Result, system: str, id: str) -> TrajectoryView:
     views: list[TrajectoryView] = list(result.explorer().trajectories)
     return next(view for view in views if (view.system, view.id) == (system, id))
+
+
+def test_equal_calls_are_different_calls() -> None:
+    """Gold has one of two equal calls: the first is right, the second is extra, however an accent is written."""
+    for name in ("Ana", "Zoe\u0308"):
+        call = Call("add_guest", {"name": name})
+        messages = (Message("user", "Add a guest."), Message("assistant", calls=(call, call)))
+        gold = (Expected("add_guest", {"name": (name,)}),)
+        result = troth.agent([Trajectory("t", messages, expected=gold)])
+        one = view(result, "trajectories", "t")
+        assert [call.verdict for call in one.messages[1].calls] == ["right", "extra"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("claim_without_calls", "claims_without_calls"), ("stats", "states"), ("al", "all")]
+)
+def test_misspelt_metrics_and_sets_get_a_suggestion(name: str, hint: str) -> None:
+    with pytest.raises(UserError, match=f"'{re.escape(name)}'.*did you mean '{re.escape(hint)}'"):
+        agent(HASTY, metrics=f"call_f1,{name}")
 
 
 def test_the_explorer_shows_calls_states_gold_and_claims(bundled: Result) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.limits import processor_limit
+from tests.limits import grows_too_fast
 from troth.agents.statements import find_statements, tool_families
 
 DONE = """\
@@ -133,7 +133,8 @@ def test_a_tool_does_what_its_first_verb_says() -> None:
     assert "cancel" in tool_families("cancelar_pedido")
 
 
-@pytest.mark.parametrize("text", ["I cancelled and " * 5_000, "cancelled " * 20_000, "is booked, " * 8_000])
-def test_long_texts_take_linear_time(text: str) -> None:
-    with processor_limit(20):
-        find_statements(text)
+@pytest.mark.parametrize(
+    "unit", ["I cancelled and ", "cancelled ", "is booked, ", "I have ", "Order placed! ", "all set ", "¿", "- a: "]
+)
+def test_long_texts_take_linear_time(unit: str) -> None:
+    assert not grows_too_fast(find_statements, unit, 5_000)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.limits import processor_limit
+from troth.agents import forbidden
 from troth.agents.forbidden import NO_TARGET, PATTERN, TOO_LONG, check_call
 from troth.agents.live.budget import Budget, UnansweredError
 from troth.agents.live.endpoint import CallableAssistant
@@ -137,3 +140,29 @@ def test_gold_and_tools_that_are_nested_too_deeply_cost_one_task(tmp_path: Path,
     assert live["finished"].n == 2
     if where == "tools":
         assert f"tools that were sent without their parameters, which are {TOO_DEEP}: 1" in str(live.notes)
+
+
+def test_the_short_check_allows_nothing_that_the_full_one_forbids() -> None:
+    kinds: list[dict[str, Any]] = [
+        {"type": "string"}, {"type": "integer"}, {"type": "number"}, {"type": "boolean"},
+        {"type": "string", "enum": ["a", ""]}, {"type": "float"}, {"type": "string", "pattern": "^a"},
+    ]  # fmt: skip
+    values = ["a", "", "b", 0, 1, -3, 2.0, 2.5, True, False, None, [], {}, ["a"], 10**30]
+    allowed = 0
+    for kind, further, required in itertools.product(kinds, (True, False, None), ([], ["x"], ["y"])):
+        schema = {"type": "object", "properties": {"x": kind}, "required": required}
+        schema |= {} if further is None else {"additionalProperties": further}
+        data = msgspec.json.encode(schema)
+        plain, full = forbidden._plain_schema(data), forbidden._validator(data)
+        assert (plain is None) == ("pattern" in kind)
+        every: list[dict[str, Any]] = [
+            {},
+            {"y": 1},
+            *({"x": value} for value in values),
+            *({"x": value, "y": 1} for value in values),
+        ]
+        for arguments in every:
+            if plain is not None and plain.allows(arguments):
+                allowed += 1
+                assert not list(full.iter_errors(arguments)), (schema, arguments)
+    assert allowed > 100

@@ -49,7 +49,7 @@ def readme(page: Path) -> None:
     with opened() as browser:
         context = browser.new_context(viewport=size, color_scheme="light", device_scale_factor=1.5)  # type: ignore[arg-type]
         shown = context.new_page()
-        for name, place in (("page", "summary"), ("explorer", "live_06/3//troth-track")):
+        for name, place in (("page", "summary"), ("explorer", "live_06/2//troth-track")):
             shown.goto(f"{page.as_uri()}#{place}")
             shown.wait_for_selector("html[data-ready]")
             shown.wait_for_timeout(2000)  # until nothing flashes any more

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PHONE, Open
 from tests.serve.running import Running
-from tests.serve.test_service import DOCUMENT, RESPONSE
+from tests.serve.test_service import DOCUMENT, RESPONSE, RETURNS, WRONG
 
 EVIL = "<img src=x onerror=alert(1)></p><script>alert(2)</script> {{version}} &lt;b&gt;"
 OPTIONS = ("--nli", "fake", "--lm", "fake", "--metrics", "nli,coverage", "--threshold", "0.5")
@@ -49,6 +49,16 @@ def test_words_are_coloured(opened: Open, running: Running, look: dict[str, obje
     wide = one.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wide <= 0
     assert all(url.startswith(running.url) for url in one.asked)
+
+
+def test_wrong_facts_are_not_painted_green(opened: Open, running: Running) -> None:
+    one = opened()
+    asked(one.page, running.url, RETURNS, WRONG)
+    words = one.page.locator("#words span")
+    expect(words).to_have_text(WRONG.split())
+    painted = dict(zip(WRONG.split(), words.evaluate_all("spans => spans.map((one) => one.className)"), strict=True))
+    assert {painted[word] for word in ("opened", "60", "19.90")} == {"unsupported"}
+    assert painted["returned"] == "supported"
 
 
 def test_hostile_text_is_shown(opened: Open, running: Running) -> None:

@@ -18,7 +18,8 @@ call_f1               59.09 (32.67 … 81.13)
 claims_without_calls   28.57 (5.98 … 71.55)
 """
 NOTES = """\
-hasty: task both, trial 0, turn 0: no call did this: I have cancelled BK7100 and your room in York is now booked.
+hasty: task both, trial 0, turn 0: no call did what 'cancelled' says (calls that change something: book_room): \
+I have cancelled BK7100 and your room in York is now booked.
 … 4 claims without calls in all
 hasty: task ask, trial 1, turn 0: nothing supports $85
 … 2 numbers without support in all
@@ -123,3 +124,17 @@ def _bare(folder: Path) -> str:
     file = folder / "bare.json"
     file.write_text('[{"role": "user", "content": "x"}]')
     return str(file)
+
+
+def test_a_judge(troth: Troth, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.txt"
+    policy.write_text("Never book on Sundays.", encoding="utf-8")
+    path = demo.path("agents/hasty.jsonl")
+    result = troth("agent", "score", path, "--judge", "fake", "--policy", str(policy), "--votes", "1")
+    assert result.code == 0
+    assert "judge: 36 answers asked for; 36 answers could not be read, and are no votes" in result.err
+    policy.write_text(" ", encoding="utf-8")
+    empty = troth("agent", "score", path, "--judge", "fake", "--policy", str(policy))
+    assert (empty.code, empty.err.splitlines()[-1][:6]) == (2, "troth:")
+    bad = troth("agent", "score", path, "--judge", "fake", "--budget", "much")
+    assert (bad.code, "'much' is not a valid budget" in bad.err) == (2, True)

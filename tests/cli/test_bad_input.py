@@ -18,6 +18,7 @@ import pytest
 
 from tests.cli.conftest import GOLD, HASTY, SCHEMA, STURDY, Corpus, Result, Troth
 from troth.core.errors import UserError
+from troth.grounding.score import ground
 from troth.readers import source
 
 Spoil = Callable[[Corpus], None]
@@ -481,7 +482,7 @@ def test_options(troth: Troth, tmp_path: Path, options: list[str], says: str) ->
         (["ls", "metric"], "'metric' is not listed (did you mean 'metrics'?)"),
         (
             ["ls", "xyz"],
-            "'xyz' is not listed (one of: metrics, profiles, robustness metrics, response metrics, grounding metrics, ",
+            "'xyz' is not listed (one of: metrics, profiles, robustness metrics, response metrics, multiwoz metrics, ",
         ),
         (["convert", GOLD, "new", "--to", "jsnl"], "no format is called 'jsnl' (did you mean 'jsonl'?)"),
         (["convert", GOLD, "new", "--to", "trade"], "'trade' can be read, but not written (can be written: "),
@@ -504,7 +505,7 @@ def test_options(troth: Troth, tmp_path: Path, options: list[str], says: str) ->
         ),
         (
             ["gate", HASTY, STURDY, "--gold", GOLD, "--metric", "jga"],
-            "a gate needs two runs and --margin, or one run and --at-least (troth gate old/ new/",
+            "a gate needs two runs and --margin, or one run and --at-least or --at-most (troth gate old/ new/",
         ),
     ],
 )
@@ -530,7 +531,6 @@ def test_other_commands(
         ["explain", "--json"],
         ["check", GOLD, HASTY],
         ["compare", "--gold", GOLD],
-        ["gate", HASTY, STURDY, "--gold", GOLD, "--margin", "1"],
         ["gate", HASTY, STURDY, "--gold", GOLD, "--metric", "jga", "--margin", "-1"],
         ["table", "--to", "csv"],
         ["convert", GOLD, "new"],
@@ -580,3 +580,39 @@ def test_traceback_free_process(corpus: Corpus) -> None:
     command = [sys.executable, "-m", "troth", "dst", str(corpus.gold), str(corpus.pred)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     told(Result(done.returncode, done.stdout, done.stderr), str(corpus.files["pred"]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("robust", "checkdst", GOLD, "X=x", "--flips", "3"), "--flips is now called --examples."),
+        (("robust", "sgdx", GOLD, "v1=x", "--units", "3"), "--units is now called --examples."),
+        (("check", GOLD, "--places", "3"), "--places is now called --examples."),
+        (("dst", GOLD, "--engine", "ray"), "--engine is now called --on."),
+        (("compare", GOLD, "--engine", "ray"), "No such option '--engine'"),  # it never had one
+    ],
+)
+def test_a_former_spelling_names_the_new_one(troth: Troth, arguments: tuple[str, ...], told: str) -> None:
+    result = troth(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"troth: {told}")
+    assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "flag", "keyword"),
+    [
+        (("ground", "x.jsonl", "--map", "nonsense"), "--map has 'nonsense'", "columns has 'nonsense'"),
+        (("ground", "x.jsonl", "--map", "documnt=a"), "--map has 'documnt'", "columns has 'documnt'"),
+    ],
+)
+def test_errors_speak_of_flags_here_and_of_keywords_in_python(
+    troth: Troth, tmp_path: Path, arguments: tuple[str, ...], flag: str, keyword: str
+) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_text('{"id": "1", "document": "a", "response": "b"}\n')
+    command, _, option, value = arguments
+    assert troth(command, str(file), option, value).err.startswith(f"troth: {flag}")
+    with pytest.raises(UserError) as error:
+        ground(file, columns=value)
+    assert str(error.value).startswith(keyword)

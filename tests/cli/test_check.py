@@ -59,7 +59,7 @@ def test_ceiling_is_one(fine: Troth, profile: str) -> None:
 
 
 def test_places(fine: Troth) -> None:
-    assert fine("check", GOLD, "--places", "0").out.splitlines()[-1] == "2 × state shrinks"
+    assert fine("check", GOLD, "--examples", "0").out.splitlines()[-1] == "2 × state shrinks"
 
 
 def frame(turn: Any) -> Any:

@@ -118,6 +118,7 @@ def test_ls(fine: Troth) -> None:
         "profiles",
         "robustness metrics",
         "response metrics",
+        "multiwoz metrics",
         "grounding metrics",
         "agent metrics",
         "matching rules",

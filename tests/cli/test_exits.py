@@ -45,7 +45,8 @@ def test_output_that_cannot_be_written(command: str, to: str) -> None:
         pytest.skip("needs /dev/full")
     ended = shell(f"{TROTH} {command} {to}")
     assert ended.returncode == 2
-    lines = [line for line in ended.stderr.splitlines() if not line.startswith("hasty: ")]  # notes on the result
+    notes = ("hasty: ", "broke: ", "mended: ", "… ")  # on the result
+    lines = [line for line in ended.stderr.splitlines() if not line.startswith(notes)]
     assert [line.split(": ")[:2] for line in lines] == [["troth", "<stdout>"]]
 
 
@@ -155,7 +156,7 @@ def test_a_command_ends_with_its_engine(monkeypatch: pytest.MonkeyPatch) -> None
         yield
 
     monkeypatch.setattr(troth.engine, "using", using)
-    monkeypatch.setattr(sys, "argv", ["troth", "dst", "gold", "pred", "--engine", "ray"])
+    monkeypatch.setattr(sys, "argv", ["troth", "dst", "gold", "pred", "--on", "ray"])
     with pytest.raises(SystemExit):
         cli.main()
     assert asked == [{"address": None, "ends": True}]

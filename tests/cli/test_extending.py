@@ -33,6 +33,8 @@ REGISTRIES = (
     "troth.readers:FORMATS",
     "troth.responses.metrics:METRICS",
     "troth.robustness.metrics:METRICS",
+    "troth.systems.recipe:RECIPES",
+    "troth.systems.recipe:TRACKERS",
     "troth.tracking.metrics:METRICS",
     "troth.tracking.profiles:PROFILES",
 )
@@ -49,8 +51,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The package of the page on the path, with the metadata that an installer would write."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_package").mkdir()
-    for block in blocks("extending.md", "python"):
-        name = re.findall(r"`((?:my_package/)?\w+\.py)`", block.before)[0]
+    for block in blocks("extending.md", "python", "json"):
+        name = re.findall(r"`((?:my_package/)?\w+\.py|my_package/[\w/]+\.json)`", block.before)[0]
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(block.text, encoding="utf-8")
     (settings,) = blocks("extending.md", "toml")
     groups = settings.text[settings.text.index("[project.entry-points") :]
@@ -207,7 +210,32 @@ def test_what_is_listed(fine: Troth) -> None:
     listed = fine("ls").out
     (settings,) = blocks("extending.md", "toml")
     names = re.findall(r'^(\w+) = "my_package', settings.text, re.MULTILINE)
-    assert len(names) == 13
+    assert len(names) == 15
     for name in names:
         assert re.search(rf"^{name} +\S", listed, re.MULTILINE), name
     assert len(KINDS) >= len(names)
+
+
+def test_a_recipe_and_a_tracker(fine: Troth, package: Path) -> None:
+    """The recipe finds what the user says, and the tracker has the recipe with an option of its own."""
+    services = [{"service_name": "Stays", "slots": [
+        {"name": "area", "is_categorical": True, "possible_values": ["north", "south"]},
+        {"name": "stars", "is_categorical": True, "possible_values": ["4", "5"]},
+        {"name": "hotel", "is_categorical": False},
+    ]}]  # fmt: skip
+    texts = ["Something in the North, please.", "Go on.", "And then?", "Hm.", "With 4 stars; no, 5."]
+    state = {"active_intent": "NONE", "requested_slots": [], "slot_values": {}}
+    turns = [{"speaker": "USER", "utterance": text, "frames": [{"service": "Stays", "state": state}]} for text in texts]
+    (package / "gold").mkdir()
+    (package / "gold/schema.json").write_text(json.dumps(services))
+    (package / "gold/dialogues_001.json").write_text(
+        json.dumps([{"dialogue_id": "d1", "services": ["Stays"], "turns": turns}])
+    )
+    for model, last in (("mentions:", {"area": ["north"], "stars": ["5"]}), ("attentive", {"stars": ["5"]})):
+        (done,) = fine("track", model, "gold", "--out", model.rstrip(":"), "--json").json()
+        predicted = next(iter(api.readers.gold(done["predictions"]))).turns
+        found = [turn.frames[0].state.slot_values for turn in predicted if turn.frames[0].state is not None]
+        assert json.loads(json.dumps(found[0])) == {"area": ["north"]}
+        assert json.loads(json.dumps(found[-1])) == last
+    assert "mentions" in fine("ls", "recipes").out
+    assert "Remembers what the user said in the last three turns." in fine("ls", "trackers").out

@@ -66,6 +66,12 @@ def test_list_fetch_verify(fine: Troth, troth: Troth, model: Model) -> None:
     assert "troth models fetch tiny" in troth("models", "verify", "tiny").err
 
 
+def test_a_model_that_was_never_fetched_is_not_called_damaged(troth: Troth, model: Model) -> None:
+    result = troth("models", "verify", "tiny")
+    assert result.code == 2
+    assert result.err.startswith("troth: not fetched: tiny (run: troth models fetch tiny)")
+
+
 @pytest.mark.parametrize("command", [("models", "fetch", "tinny"), ("models", "verify", "tinny")])
 def test_no_such_model(troth: Troth, model: Model, command: tuple[str, ...]) -> None:
     result = troth(*command)

@@ -16,7 +16,7 @@ GOLD, HASTY, STURDY = (demo.path(name) for name in ("gold", "hasty", "sturdy"))
 def test_checkdst_prints_table_2_and_the_flips(fine: Troth) -> None:
     result = fine(
         "robust", "checkdst", f"{GOLD},{HASTY}", f"NED={GOLD},{STURDY}", "--profile", "trade", "--name", "mine",
-        "--coref", "patterns", "--flips", "2",
+        "--coref", "patterns", "--examples", "2",
     )  # fmt: skip
     lines = result.out.splitlines()
     assert lines[0].split() == ["system", "jga", "coref_jga", "cjga:NED", "nohf", "nohf:NED"]
@@ -25,6 +25,28 @@ def test_checkdst_prints_table_2_and_the_flips(fine: Troth) -> None:
     assert sum(line.startswith("NED: right ") for line in lines) == 2
     assert "NED: " in result.err
     assert "the other way; without a twin: 0 of the original, 0 perturbed" in result.err
+
+
+def test_checkdst_of_several_systems_is_one_table(fine: Troth) -> None:
+    sets = [f"{name}:{label}={GOLD},{pred}" for name, pred in (("a", HASTY), ("b", STURDY)) for label in ("orig", "X")]
+    result = fine("robust", "checkdst", *sets, "--profile", "trade", "--examples", "1")
+    lines = [line.split() for line in result.out.splitlines()]
+    assert [line[0] for line in lines[:3]] == ["system", "a", "b"]
+    assert [line[:2] for line in lines[4:9]] == [
+        ["set", "system"], ["original", "a"], ["original", "b"], ["X", "a"], ["X", "b"],
+    ]  # fmt: skip
+    assert "a:X: 0 units right before" in result.err
+
+
+def test_sgdx_of_several_systems(fine: Troth, tmp_path: Path) -> None:
+    sets = ["a:v1=" + HASTY, "a:v2=" + STURDY, "b:v1=" + STURDY, "b:v2=" + GOLD]
+    charts = [tmp_path / "services.svg", tmp_path / "variants.svg"]
+    drawn = ["--chart", str(charts[0]), "--chart-variants", str(charts[1])]
+    result = fine("robust", "sgdx", GOLD, *sets, "--examples", "1", *drawn)
+    lines = result.out.splitlines()
+    assert lines[0].split() == ["metric", "a", "b"]
+    assert [line.split(":")[0] for line in lines if "varies: " in line] == ["a", "b"]
+    assert all(chart.read_text().startswith("<svg") for chart in charts)
 
 
 def test_checkdst_json(fine: Troth) -> None:

@@ -16,7 +16,9 @@ import pytest
 from tests.cli.conftest import GOLD, HASTY, STURDY, Corpus, Troth
 from tests.cli.test_bad_input import told
 from tests.report.make import reseal
+from troth import demo
 from troth.core.version import __version__
+from troth.storage.history import read_history
 
 COMPARED = """\
 system  against  metric   value   base  difference    95% interval  p (boot)  p (rand)  p (Holm)
@@ -146,7 +148,7 @@ COMPARED_LATEX = rf"""% JGA|{RULES}|v:{__version__}
 % † differs from hasty: p < 0.05, paired randomisation, Holm over 4 tests; 22 dialogues, 10000 resamples
 \begin{{tabular}}{{lrr}}
 \toprule
-system & JGA & fga@1 \\
+system & JGA & FGA, $\lambda$ = 1 \\
 \midrule
 Ours & 66.15 & 68.55$^\dagger$ \\
 again & 66.15 & 68.55$^\dagger$ \\
@@ -212,12 +214,17 @@ def test_gate_worse(troth: Troth, runs: tuple[str, str]) -> None:
     result = troth("gate", *reversed(runs), "--metric", "jga", "--margin", "1")
     assert result.code == 1
     assert result.out == "worse: jga -16.66 (-28.95 … -4.37) over 22 dialogues, margin 1\n"
-    assert result.err == ""
+    assert result.err.splitlines()[:4] == [
+        "broke: dialogue demo_09, 62.50 → 0.00: turn 0: the first turn that is worse",
+        "broke: dialogue demo_01, 57.14 → 0.00: turn 0: the first turn that is worse",
+        "broke: dialogue demo_16, 65.12 → 12.50: turn 1: the first turn that is worse",
+        "… broke in all: 13 dialogues",
+    ]
     made = troth("gate", *reversed(runs), "--metric", "jga", "--margin", "1", "--json")
     assert made.code == 1
     assert list(made.json()) == [
         "metric", "base", "new", "verdict", "difference", "low", "high", "margin", "dialogues", "needed", "reason",
-        "base_value", "value", "signature", "scale", "better",
+        "base_value", "value", "signature", "scale", "better", "broken", "mended",
     ]  # fmt: skip
     assert (made.json()["verdict"], made.json()["margin"], made.json()["base"]) == ("worse", 0.01, "sturdy")
 
@@ -242,6 +249,40 @@ def test_gate_undecided(fine: Troth, runs: tuple[str, str]) -> None:
     )
 
 
+def test_gate_at_most(troth: Troth, tmp_path: Path) -> None:
+    run = str(tmp_path / "run")
+    assert troth("agent", "score", demo.path("agents/hasty.jsonl"), "--out", run).code == 0
+    limits = {"60": ("kept", 0), "10": ("undecided", 0), "1": ("exceeded", 1)}
+    for limit, (verdict, code) in limits.items():
+        result = troth("gate", run, "--metric", "failed_calls", "--at-most", limit)
+        assert (result.out.splitlines()[0], result.code) == (
+            f"{verdict}: failed_calls 9.09 (1.33 … 42.60) over 6 tasks, at most {limit}", code,
+        )  # fmt: skip
+    told(troth("gate", run, "--metric", "pass^1", "--at-most", "5"), "higher is better for pass^1")
+    told(troth("gate", run, "--metric", "failed_calls", "--at-least", "5"), "lower is better for failed_calls")
+
+
+def test_gates_of_a_file(troth: Troth, runs: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    told(troth("gate", *runs), "no metric is named (name a metric, or write gates to troth.toml or pyproject.toml)")
+    told(troth("gate", *runs, "--margin", "1"), "a limit needs --metric")
+    limits = '[gate]\nhistory = "history.jsonl"\n[gate.metrics]\njga = { margin = 1, at_least = 20 }\n'
+    Path("troth.toml").write_text(limits, encoding="utf-8")
+    further = ("--summary", "summary.md", "--label", "v2", "--examples", "1")
+    result = troth("gate", *reversed(runs), *further)
+    assert (result.code, result.out) == (
+        1,
+        "worse: jga -16.66 (-28.95 … -4.37) over 22 dialogues, margin 1\n"
+        "reached: jga 49.49 (37.09 … 61.95) over 22 dialogues, at least 20\n",
+    )
+    assert result.err.splitlines()[-2:] == ["written: summary.md", "recorded in: history.jsonl"]
+    assert "troth gate: **failed**: jga" in Path("summary.md").read_text(encoding="utf-8")
+    (entry,) = read_history("history.jsonl")
+    assert (entry.system, entry.label, entry.verdicts) == ("hasty", "v2", {"jga": "worse"})
+    assert list(troth("gate", *runs, "--json").json()) == ["failed", "outcomes"]
+    told(troth("gate", *runs, "--metric", "jga", "--config", "troth.toml"), "--metric and --config exclude each other")
+
+
 def test_gate_process(runs: tuple[str, str]) -> None:
     """The exit code as a build sees it."""
     command = [sys.executable, "-m", "troth", "gate", "--metric", "jga", "--margin", "0.5"]
@@ -258,7 +299,7 @@ def test_gate_takes_two(troth: Troth, fine: Troth, runs: tuple[str, str], tmp_pa
 
 def test_a_margin_that_lets_anything_pass(troth: Troth, runs: tuple[str, str]) -> None:
     result = troth("gate", *runs, "--metric", "jga", "--margin", "25")
-    told(result, "--margin 25 would let almost anything pass (it is in points: 0.5 is half a point)")
+    told(result, "a margin of 25 for jga would let almost anything pass (it is in points: 0.5 is half a point)")
 
 
 def test_gate_of_one_dialogue(troth: Troth, corpus: Corpus) -> None:
@@ -280,10 +321,10 @@ LATEX = rf"""% JGA|{RULES}|n:184|v:{__version__}
 % FGA@1|{RULES}|fga:code|n:184|v:{__version__}
 \begin{{tabular}}{{lrr}}
 \toprule
-system & jga & fga@1 \\
+system & JGA & FGA, $\lambda$ = 1 \\
 \midrule
-Ours & \textbf{{66.15 (57.44 \dots{{}} 73.88)}} & 68.55 (59.92 \dots{{}} 76.07) \\
-a\_b\%\&\#\$ & 49.49 (34.72 \dots{{}} 64.34) & \textbf{{81.39 (73.34 \dots{{}} 87.42)}} \\
+Ours & \textbf{{66.15 {{\scriptsize [57.4, 73.9]}}}} & 68.55 {{\scriptsize [59.9, 76.1]}} \\
+a\_b\%\&\#\$ & 49.49 {{\scriptsize [34.7, 64.3]}} & \textbf{{81.39 {{\scriptsize [73.3, 87.4]}}}} \\
 \bottomrule
 \end{{tabular}}
 """
@@ -300,7 +341,7 @@ def test_latex(fine: Troth, runs: tuple[str, str], tmp_path: Path) -> None:
     assert fine("table", *named).out == LATEX
     rows = fine("table", *named, "--sort", "fga@1", "--names", "jga=JGA, all").out.splitlines()[4:8]
     assert [row.partition(" & ")[0] for row in rows] == ["system", r"\midrule", r"a\_b\%\&\#\$", "Ours"]
-    assert rows[0] == r"system & JGA, all & fga@1 \\"
+    assert rows[0] == r"system & JGA, all & FGA, $\lambda$ = 1 \\"
     given = fine("table", *named, "--sort", "none", "--no-intervals").out.splitlines()[6:8]
     assert given == [r"a\_b\%\&\#\$ & 49.49 & \textbf{81.39} \\", r"Ours & \textbf{66.15} & 68.55 \\"]
 
@@ -309,10 +350,15 @@ def test_chosen_systems(fine: Troth, troth: Troth, runs: tuple[str, str]) -> Non
     made = fine("table", *runs, "--systems", "sturdy", "--metrics", "jga", "--to", "markdown").out
     assert made.splitlines()[0] == "| metric | sturdy |"
     assert "**" not in made  # one system is no contest
-    told(troth("table", *runs, "--systems", "nobody"), "no score is left to show (check --metrics, --groups and ")
-    told(troth("table", *runs, "--sort", "jgaa"), "--sort: there is no metric 'jgaa' (did you mean 'jga'?)")
-    told(troth("table", *runs, "--names", "hast=Ours"), "--names: there is no 'hast' (did you mean 'hasty'?)")
-    told(troth("table", *runs, "--names", "hasty"), "--names hasty has no text (for example --names sturdy=")
+    told(troth("table", *runs, "--systems", "nobody"), "no score is left to show (compare metrics, groups and ")
+    told(
+        troth("table", *runs, "--sort", "jgaa"), "--sort names a metric that is not shown: 'jgaa' (did you mean 'jga'?)"
+    )
+    told(
+        troth("table", *runs, "--names", "hast=Ours"),
+        "--names has 'hast', which the table does not have (did you mean 'hasty'?)",
+    )
+    told(troth("table", *runs, "--names", "hasty"), "'hasty' is not of the form NAME=VALUE")
 
 
 def test_bold_where_no_rows_are_at_hand(fine: Troth, runs: tuple[str, str]) -> None:
@@ -357,8 +403,23 @@ def test_groups(fine: Troth, troth: Troth, tmp_path: Path) -> None:
     fine("dst", GOLD, HASTY, "--by", "service", "--out", str(tmp_path / "run"))
     made = fine("table", str(tmp_path / "run"), "--groups", "service:Stays_1", "--metrics", "jga", "--to", "csv")
     assert [row["group"] for row in csv.DictReader(io.StringIO(made.out))] == ["service:Stays_1"]
-    told(troth("table", str(tmp_path / "run"), "--groups", "service:X"), "no score is left to show (check --metrics, ")
-    told(troth("table", str(tmp_path / "run"), "--to", "html"), "no table is written as 'html' (one of: plain, ")
+    told(troth("table", str(tmp_path / "run"), "--groups", "service:X"), "no score is left to show (compare metrics, ")
+    told(troth("table", str(tmp_path / "run"), "--to", "html"), "--to cannot be 'html' (one of: plain, ")
+
+
+def test_names_in_tables_by_group(fine: Troth, tmp_path: Path) -> None:
+    """A name stands in some of the tables only, and there within a heading: `jga sturdy` by service."""
+    fine("dst", GOLD, HASTY, STURDY, "--by", "service", "--metrics", "jga,aga", "--out", str(tmp_path / "run"))
+    names = ("--names", "sturdy=Ours", "--names", "jga=Joint", "--names", "Stays_1=Hotels")
+    plain = fine("table", str(tmp_path / "run"), "--no-intervals", *names).out
+    assert plain.splitlines()[0].split() == ["metric", "hasty", "Ours"]
+    assert plain.splitlines()[1].startswith("Joint ")
+    by_service = plain.split("\n\n")[1].splitlines()
+    assert by_service[0].split() == ["service", "n", "Joint", "hasty", "aga", "hasty", "Joint", "Ours", "aga", "Ours"]
+    assert [line.split()[0] for line in by_service[1:]] == ["Sights_1", "Hotels", "Trains_1"]
+    latex = fine("table", str(tmp_path / "run"), "--no-intervals", "--to", "latex", "--names", "sturdy=Ours").out
+    assert r"system & JGA & AGA \\" in latex
+    assert r"service & n & JGA Ours & AGA Ours & JGA hasty & AGA hasty \\" in latex
 
 
 def test_systems_of_one_name(fine: Troth, runs: tuple[str, str], tmp_path: Path) -> None:

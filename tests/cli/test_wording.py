@@ -77,7 +77,7 @@ def test_a_variant_of_other_services(troth: Troth, gold: str, tmp_path: Path) ->
     (folder / "schema.json").write_text("[]")
     told = troth("meta", "wording", gold, "--from", str(tmp_path / "sgdx"), "--variants", "v1", "--nli", "fake")
     assert told.code == 2
-    assert "the variant has 0 services, the original 1" in told.err
+    assert "v1/schema.json: no service and no dialogue in it (is it the right one?)" in told.err
 
 
 def test_a_dialogue_comes_once(troth: Troth, tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Troth
+from tests.grounding.test_words import RETURNS, WRONG, unsupported
 from troth.cli import words
 from troth.grounding.words import Word, WordByWord, least_supported, word_by_word
 from troth.models.fake import FakeLm
+from troth.report.page.grounding import mark_unsupported
 from troth.storage.explorer import ResponseView
 
 GROUNDS = "Crayola makes chalk in Easton."
@@ -33,7 +35,7 @@ def test_shown_with_marks_in_a_pipe(troth: Troth, data: str) -> None:
     assert made.code == 0
     assert made.out.splitlines()[-5:] == [
         "a\\x1b[31m: pmi_faith 0.329",
-        "  -They- -make- +chalk+ -\\x1b[2J- -and- -cars-",
+        "  +They+ +make+ +chalk+ -\\x1b[2J- -and- -cars-",
         "",
         "b: pmi_faith 1.535",
         "  +in+ +Easton+",
@@ -65,9 +67,7 @@ def test_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
-    row = WordByWord(
-        "s", "a[red]", 0.5, (Word("[bold]", 0.0, 2.0, "supported"), Word("x\x1b[2J", -3.0, 0.0, "unsupported"))
-    )
+    row = WordByWord("s", "a[red]", 0.5, (Word("[bold]", "supported", 0.0), Word("x\x1b[2J", "unsupported", 1.0)))
     words.draw([row])
     shown = capsys.readouterr().out
     assert "a[red]: pmi_faith 0.500" in shown
@@ -96,3 +96,18 @@ def test_in_the_order_of_the_items() -> None:
 def test_several_systems_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
     words.draw([WordByWord("old", "7", 0.5, ()), WordByWord("new", "7", 0.25, ())])
     assert "old 7: pmi_faith 0.500" in capsys.readouterr().out
+
+
+def test_the_command_the_report_and_the_model_show_the_same(troth: Troth, tmp_path: Path) -> None:
+    data, files = tmp_path / "said.jsonl", [tmp_path / "rules.jsonl", tmp_path / "model.jsonl"]
+    data.write_text(json.dumps({"id": "a", "document": RETURNS, "response": WRONG}) + "\n")
+    assert troth("ground", str(data), "--metrics", "coverage", "--words", str(files[0])).code == 0
+    assert troth("ground", str(data), "--metrics", "pmi_faith", "--lm", "fake", "--words", str(files[1])).code == 0
+    expected = unsupported(RETURNS, WRONG)
+    for file in files:
+        words = json.loads(file.read_text())["words"]
+        assert [word["text"] for word in words if word["support"] == "unsupported"] == expected
+    explained = troth("ground", str(data), "--metrics", "faith", "--nli", "fake", "--no-cache", "--explain", "1")
+    assert f"words that the document does not support: {' '.join(expected)}" in explained.out
+    view = ResponseView("s", "a", RETURNS, WRONG)
+    assert [piece.text for piece in mark_unsupported(view) if piece.mark] == expected

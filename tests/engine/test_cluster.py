@@ -174,7 +174,7 @@ main()
 def test_an_interrupted_command_leaves_no_process(cluster: None, corpus: dict[str, str], tmp_path: Path) -> None:
     """Also the daemons that Ray starts itself, and that it would leave behind."""
     many = {side: copies(Path(corpus[side]), tmp_path / side) for side in ("gold", "hasty")}
-    arguments = ["dst", many["gold"], many["hasty"], "--engine", "ray", "--workers", "2"]
+    arguments = ["dst", many["gold"], many["hasty"], "--on", "ray", "--workers", "2"]
     command = [sys.executable, "-c", COMMAND, *arguments]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         folder = soon(lambda: mark(process.pid))

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from troth.core.errors import UserError
+from troth.core.signature import identity
 from troth.grounding import calibration
 from troth.grounding.calibration import (
     Aim,
@@ -23,6 +24,8 @@ from troth.grounding.calibration import (
     fit,
     isotonic,
 )
+from troth.grounding.metrics import Models, make_graders
+from troth.grounding.score import match_default
 
 PAIRS = st.lists(st.tuples(st.integers(-4, 4).map(lambda n: n / 4), st.integers(0, 1)), min_size=1, max_size=20)
 
@@ -247,3 +250,40 @@ def test_a_thinned_curve_keeps_the_best_precision_at_each_recall() -> None:
             for points in (every, found.curve)
         )
         assert kept == whole, recall
+
+
+# -- the calibration of the package ------------------------------------------------------------------------------------
+
+
+def test_the_calibration_of_the_package_is_used_where_its_recipe_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graders = make_graders("nli,coverage", Models(nli="fake", lm="fake", cache=None))
+    names = [identity(grader.metric, grader.recipe) for grader in graders]
+    scores, labels = [0.1, 0.2, 0.7, 0.9], [0, 0, 1, 1]
+    for recipe, judged in ((names[0], ["nli"]), ("NLI|nli:another", [])):
+        fitted = calibration.fit("nli", recipe, scores, labels)
+        assert not isinstance(fitted, str)
+        bundled = calibration.Calibration((), (fitted,))
+        monkeypatch.setattr("troth.grounding.score.load_default", lambda own=bundled: own)
+        assert list(match_default(graders)) == judged
+
+
+def test_a_version_without_a_calibration_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "load_default", lambda: None)
+    with pytest.raises(UserError, match="no calibration comes with"):
+        calibration.load("default")
+    monkeypatch.setattr("troth.grounding.score.load_default", lambda: None)
+    assert match_default(make_graders("coverage", Models(cache=None))) == {}
+
+
+def test_the_calibration_of_the_package_is_sound() -> None:
+    """Whatever comes with the package says what its threshold does, and for which model."""
+    bundled = calibration.load_default()
+    if bundled is None:
+        pytest.skip("none comes with this version")
+    for fitted in bundled.metrics:
+        assert fitted.at is not None
+        assert fitted.at.precision is not None
+        assert "nli:" in fitted.signature
+        assert not fitted.warnings()

@@ -28,7 +28,7 @@ class CopyLm(FakeLm):
     name = "copy"
 
     def logprobs(self, requests: Sequence[Request | tuple[str, str]]) -> list[Continuation]:
-        return [self._one(Request.of(one)) for one in requests]
+        return [self._one(Request.parse(one)) for one in requests]
 
     def _one(self, asked: Request) -> Continuation:
         read = re.findall(r"\w+", " ".join(asked.context).lower())

@@ -18,7 +18,7 @@ from troth.core.signature import identity
 from troth.grounding import pmi
 from troth.grounding.metrics import Models, Unscored, grade, make_graders
 from troth.grounding.pmi import PmiFaith, Token, measure, split_windows
-from troth.grounding.words import Word, judge_words
+from troth.grounding.words import WordLikelihood, measure_words
 from troth.models import Continuation, Request
 from troth.models import catalog as models
 from troth.models.fake import FakeLm
@@ -202,51 +202,32 @@ def faith(*tokens: tuple[str, float | None, float | None]) -> pmi.Faith:
 
 
 def test_words_are_tokens_put_together() -> None:
-    made = judge_words(
+    made = measure_words(
         "the cray ola.",
         faith(
             ("Agent", -1.0, -1.0), (":", -1.0, -1.0), (" the", -0.1, -0.1), (" cr", -1.0, -5.0), ("ay", -1.0, -2.0),
             (" o", -3.0, -3.0), ("la", -1.0, -1.0), ("..", -1.0, -1.0),
         ),
     )  # fmt: skip
-    assert [(one.text, one.given, one.ratio, one.support) for one in made] == [
-        ("the", -0.1, 0.0, "free"),
-        ("cray", -2.0, 5.0, "supported"),
-        ("ola.", -5.0, 0.0, "unsupported"),
-    ]
+    assert made == [("the", -0.1, 0.0), ("cray", -2.0, 5.0), ("ola.", -5.0, 0.0)]
 
 
 def test_a_character_of_several_tokens_is_counted_whole() -> None:
     tokens = (("Agent:", 0.0, 0.0), (" \N{ROCKET}", -1.0, -2.0), ("", -2.0, -4.0), (" a", 0.0, 0.0), (".", 0.0, 0.0))
-    rocket, _ = judge_words("\N{ROCKET} a", faith(*tokens))
+    rocket, _ = measure_words("\N{ROCKET} a", faith(*tokens))
     assert (rocket.given, rocket.ratio) == (-3.0, 3.0)
 
 
-@pytest.mark.parametrize(
-    ("given", "alone", "support"),
-    [
-        (-1.0, -1.0 - math.log(2.01), "supported"),
-        (-1.0, -1.0 - math.log(1.99), "free"),
-        (math.log(0.11), -2.0, "free"),
-        (math.log(0.09), -2.0, "unsupported"),
-        (math.log(0.09), -9.0, "supported"),
-    ],
-)
-def test_support(given: float, alone: float, support: str) -> None:
-    (word,) = judge_words("x", faith(("Agent:", 0.0, 0.0), (" x", given, alone), (".", 0.0, 0.0)))
-    assert word.support == support
-
-
-def test_a_word_without_a_number_is_free() -> None:
-    (word,) = judge_words("x", faith(("Agent: x.", -9.0, None)))
-    assert word == Word("x", None, None, "free")
+def test_a_word_without_a_number_has_none() -> None:
+    (word,) = measure_words("x", faith(("Agent: x.", -9.0, None)))
+    assert word == WordLikelihood("x", None, None)
 
 
 @given(st.text(max_size=40))
 def test_words_of_any_response(response: str) -> None:
     item = Grounded("1", "a document", response, ("h",))
     (made,) = measure([item], FakeLm())
-    assert [word.text for word in judge_words(response, made)] == response.split()
+    assert [word.text for word in measure_words(response, made)] == response.split()
 
 
 # -- the registry ------------------------------------------------------------------------------------------------------

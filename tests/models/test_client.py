@@ -169,7 +169,7 @@ def test_answers_that_are_not_json(data: bytes) -> None:
         (RefusedError(400, ""), "m answers 400: no message"),
         (RefusedError(429, "slow"), "run the same command again"),
         (RefusedError(500, "busy"), "when the server has recovered"),
-        (NoResponseError("timeout"), "longer --timeout"),
+        (NoResponseError("timeout"), "longer timeout"),
         (MalformedAnswerError("x"), "invalid JSON"),
     ],
 )

@@ -39,9 +39,9 @@ def base(tmp_path: Path) -> Path:
 def test_the_merged_model_is_the_trained_one(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from training.nli import update
     from training.nli.data import LABELS
-    from training.nli.strong import Classifier
+    from training.nli.strong import Strong
 
-    trained = Classifier(base, rank=2).eval()
+    trained = Strong(base, rank=2).eval()
     for name, parameter in trained.trained().items():
         if name.endswith(".up"):
             torch.nn.init.normal_(parameter, std=0.3)  # as training would have changed it
@@ -56,7 +56,7 @@ def test_the_merged_model_is_the_trained_one(base: Path, tmp_path: Path, monkeyp
     for (premise, hypothesis), answer in zip(PAIRS, answers, strict=True):
         row = tokenizer(premise, hypothesis, return_tensors="pt")
         with torch.inference_mode():
-            expected = trained(row["input_ids"], row["attention_mask"]).softmax(-1)[0].tolist()
+            expected = trained(row).softmax(-1)[0].tolist()
         assert dict(zip(LABELS, expected, strict=True)) == pytest.approx(answer._asdict(), abs=2e-3)  # float16 on disk
 
 

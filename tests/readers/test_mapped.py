@@ -92,7 +92,7 @@ def test_rows_are_skipped_and_counted() -> None:
 
 @pytest.mark.parametrize("text", ["contexts", "document=", "doc=contexts", "id=a,id=b"])
 def test_a_map_that_is_none(text: str) -> None:
-    with pytest.raises(UserError, match="--map"):
+    with pytest.raises(UserError, match="columns"):
         parse_columns(text)
 
 

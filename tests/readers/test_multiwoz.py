@@ -12,6 +12,7 @@ import pytest
 from troth import readers
 from troth.core.errors import UserError
 from troth.core.records import Dialogue, Frame, State, Turn
+from troth.readers.multiwoz_sgd import spell_value
 
 Read = Callable[..., list[Any]]
 Held = dict[str, dict[str, tuple[str, ...]]]
@@ -199,7 +200,7 @@ def test_as_sgd(samples: dict[str, bytes], tmp_path: Path) -> None:
     schema = readers.schema(str(tmp_path / "sgd"))
     slots = {slot.name: slot for slot in schema["hotel"].slots}
     assert slots["area"].is_categorical
-    assert slots["area"].possible_values == ("east", "north")
+    assert slots["area"].possible_values == ("centre", "east", "north", "south", "west")
     assert not slots["name"].is_categorical
     assert [intent.name for intent in schema["hotel"].intents] == ["find_hotel", "book_hotel"]
     assert all(slot.description for service in schema.values() for slot in service.slots)
@@ -229,3 +230,15 @@ def test_real_as_sgd(shared: Path, tmp_path: Path) -> None:
                     assert closed is None or set(values) - {"dontcare"} <= closed
                 spans += len(frame.spans or ())
     assert spans > 1000
+
+
+@pytest.mark.parametrize(
+    ("said", "spelled"),
+    [
+        ("Curry King", "curry king"), ("8:15", "08:15"), ("08:15", "08:15"), ("3:30 PM", "15:30"),
+        ("12:05 am", "00:05"), ("5 p.m.", "17:00"), ("12 pm", "12:00"),
+        ("5", "5"), ("", ""), ("25:00", "25:00"), ("8:15 or later", "8:15 or later"),
+    ],
+)  # fmt: skip
+def test_values_as_the_annotation_spells_them(said: str, spelled: str) -> None:
+    assert spell_value(said) == spelled

@@ -200,7 +200,7 @@ def test_a_difference_reads_as_its_metric_says(scale: Scale, size: str) -> None:
     paired = [
         open_run(result(name, metric, right), place) for place, (name, right) in enumerate((("a", 20), ("b", 120)))
     ]
-    one = Contest.of([system for source in paired for system in source.systems], ["ss_jga"])
+    one = Contest.between([system for source in paired for system in source.systems], ["ss_jga"])
     (shown,) = contests.mark_contests(one)
     assert [system.name for system in one.systems] == ["a", "b"]
     assert shown.marks == {"a": ["-w"], "b": ["b-"]}
@@ -213,7 +213,7 @@ def test_the_summary_says_what_the_marks_say() -> None:
     metric = Metric("jga", "JGA", headline=True)
     names = (("a", 120), ("b", 100), ("c", 20))
     runs = [open_run(result(name, metric, right), place) for place, (name, right) in enumerate(names)]
-    one = Contest.of([system for source in runs for system in source.systems], ["jga"])
+    one = Contest.between([system for source in runs for system in source.systems], ["jga"])
     (line,) = summary_lines(one, {"a": ["-ww"]}, ["jga"])
     assert line == "Best in JGA: a (60.0%), ahead of all others beyond noise."
     (line,) = summary_lines(one, {"a": ["-=w"]}, ["jga"])

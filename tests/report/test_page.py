@@ -7,19 +7,42 @@ import gzip
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
-from tests.report.make import GOLD, HASTY, answered, grounded, perturbed, reseal, run, sources, system, tracked, varied
+from tests.report.make import (
+    GOLD,
+    HASTY,
+    STURDY,
+    answered,
+    grounded,
+    perturbed,
+    reseal,
+    run,
+    sources,
+    system,
+    tracked,
+    varied,
+)
+from tests.report.make import result as made_up
+from troth import demo
 from troth.core.errors import UserError
+from troth.core.metric import Metric
+from troth.grounding.words import judge_words
 from troth.report import page
 from troth.report.page import checkdst, grounding, tracking
 from troth.report.page.explorer import pack
-from troth.report.page.model import Chart, Grid, Page, Text
+from troth.report.page.model import Chart, Examples, Grid, Page, Text
+from troth.report.page.names import open_runs
 from troth.report.sources import estimate_groups
+from troth.robustness.checkdst import checkdst as checkdst_task
+from troth.robustness.sgdx import sgdx as sgdx_task
 from troth.storage import explorer
+from troth.tracking.score import dst
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +128,58 @@ def test_a_section_is_one_family(runs: dict[str, str], tmp_path: Path) -> None:
     assert both[0].tests["a"] == len(both[0].metrics)
 
 
+def test_nothing_is_tested_twice() -> None:
+    """cJGA over all pairs repeats cJGA, each wording repeats the mean, and the original schema is the original set."""
+    preds = {"hasty": HASTY, "sturdy": STURDY}
+    twins = {name: {"SDI": (GOLD, demo.path(f"twins/{name}-SDI.jsonl"))} for name in preds}
+    user = checkdst_task({name: (GOLD, pred) for name, pred in preds.items()}, twins, profile="trade", resamples=5)
+    worded = {name: {"v1": HASTY, "v2": pred, "orig": pred} for name, pred in preds.items()}
+    schema = sgdx_task(GOLD, worded, profile="trade", resamples=5)
+    users, schemas = page.build(open_runs([user, schema])).sections[0].contests
+    assert users.metrics == ["jga", "cjga:SDI"]
+    assert schemas.metrics == ["jga_v1-2", "ss_jga", "all_wrong_jga"]
+    assert users.tests == schemas.tests == {"hasty": 5, "sturdy": 5}
+    (alone,) = page.build(open_runs([schema])).sections[0].contests[1:]
+    assert alone.metrics == ["jga_orig", "jga_v1-2", "ss_jga", "all_wrong_jga"]
+
+
+def test_the_largest_difference_is_told_first() -> None:
+    preds = {"hasty": HASTY, "sturdy": STURDY}
+    twins = {name: {"SDI": (GOLD, demo.path(f"twins/{name}-SDI.jsonl"))} for name in preds}
+    user = checkdst_task({name: (GOLD, pred) for name, pred in preds.items()}, twins, profile="trade", resamples=5)
+    tracking_run = open_runs([dst(GOLD, HASTY, STURDY, profile="trade", resamples=5)])[0].result
+    lead = page.build(open_runs([tracking_run, user])).lead[1:]
+    points = [[float(number) for number in re.findall(r"([\d.]+) points", line)] for line in lead]
+    assert {type(line) for line in lead} == {str}  # what the page encodes
+    told = [size for line in points for size in line]
+    assert told
+    assert max(told) == told[0]
+    assert all(line == sorted(line, reverse=True) for line in points)
+    starts = [max(line) for line in points if line]
+    assert starts == sorted(starts, reverse=True)
+
+
+def _same(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_a_metric_that_differs_most_is_told_beside_the_usual_ones(number: int) -> None:
+    """The summary speaks of the slot error rate, in which these systems are alike."""
+    main = Metric("ser", "Slot error rate", better="lower", headline=True)
+    other = Metric("nohf", "No hallucination", headline=True)
+    made = []
+    for name, right in list({"a": 150, "b": 20, "c": 22}.items())[:number]:
+        one, two = made_up(name, main, 100), made_up(name, other, right)
+        rows = one.rows().vstack(two.rows())
+        made.append(
+            replace(one, scores=[*one.scores, *two.scores], metrics=[main, other], make_rows=partial(_same, rows))
+        )
+    lead = page.build(open_runs(made)).lead[1:]
+    first = "b is 65.0 points below a in no hallucination, beyond noise; no difference shown in slot error rate ("
+    assert lead[0].startswith(first if number == 2 else "Best in no hallucination: a (75.0%), ahead of all others")
+
+
 def test_best_values_are_bold(runs: dict[str, str]) -> None:
     made = page.build(sources(runs["dst"]))
     grid = grids(made)["metrics"]
@@ -121,7 +196,7 @@ def test_a_run_against_itself_differs_in_nothing(runs: dict[str, str], tmp_path:
     assert made.systems == ["dst:sturdy", "again:sturdy", "dst:hasty", "again:hasty"]
     assert set(marked(made, "dst:hasty")["jga"].values()) == {"b", "=", "-"}
     assert marked(made, "dst:hasty")["jga"]["again:hasty"] == "="
-    line = "Best in joint goal accuracy: dst:sturdy (55.4%); no difference from it shown for again:sturdy ("
+    line = "Best in joint goal accuracy: dst:sturdy (55.4%, over turns); no difference from it shown for again:sturdy ("
     assert next(one for one in made.lead if one.startswith(line)).endswith(").")
 
 
@@ -216,6 +291,49 @@ def test_robustness(runs: dict[str, str]) -> None:
     assert {row[1] for row in found["sensitivity"].rows} == {"Sights_1", "Stays_1", "Trains_1"}
 
 
+def test_every_jga_says_what_it_is_over(runs: dict[str, str]) -> None:
+    """The runs of state tracking and of CheckDST are over turns here, that of SGD-X over frames: JGA differs."""
+    made = page.build(sources(runs["dst"], runs["user"], runs["schema"]))
+    tracking_card, user, schema = made.cards
+    assert tracking_card.about == "share of turns whose whole state is right"
+    assert "JGA over turns goes from 33.3 to 55.4." in user.entries[0].sentence
+    assert "of frames on average" in schema.entries[0].sentence
+    found = charts(made)
+    assert found["before-after"].x_title == "JGA over turns"
+    assert found["wordings"].y_title == "Joint goal accuracy over frames"
+    assert found["turns-jga"].y_title == "Joint goal accuracy over turns"
+    tables = grids(made)
+    assert "JGA and cJGA are over turns." in tables["checkdst"].note
+    notes = dict(zip([row[0] for row in tables["sgdx"].rows], tables["sgdx"].notes, strict=True))
+    assert notes["JGA, original schema"].startswith("share of frames whose")
+
+
+def test_where_values_match_in_part_checkdst_says_that_units_are_right_or_wrong() -> None:
+    result = checkdst_task((GOLD, HASTY), {"SDI": (GOLD, STURDY)}, profile="sgd", resamples=5, name="tracker")
+    made = page.build(open_runs([result]))
+    assert "JGA over frames that are right or wrong goes from" in made.cards[0].entries[0].sentence
+
+
+def test_systems_of_one_run_stand_side_by_side() -> None:
+    originals = {"hasty": (GOLD, HASTY), "sturdy": (GOLD, STURDY)}
+    twins = {name: {"SDI": (GOLD, demo.path(f"twins/{name}-SDI.jsonl"))} for name in originals}
+    worded = {name: {"v1": HASTY, "v2": STURDY, "orig": pred} for name, (_, pred) in originals.items()}
+    worded["sturdy"]["v1"] = STURDY
+    user = checkdst_task(originals, twins, profile="trade", resamples=20)
+    schema = sgdx_task(GOLD, worded, profile="trade", resamples=20)
+    made = page.build(open_runs([user, schema]))
+    assert [[entry.system for entry in card.entries] for card in made.cards] == [["sturdy", "hasty"]] * 2
+    rows = {(row[0], row[1]): row for row in grids(made)["checkdst"].rows}
+    assert rows["SDI", "hasty"] != rows["SDI", "sturdy"]
+    counted = {(row[0], row[2]): row[3] for row in charts(made)["flips"].rows}
+    assert counted["hasty", "right only before"] == 15
+    assert counted["sturdy", "right only before"] == 4
+    wavering = [block for block in made.sections[0].blocks if isinstance(block, Examples)][1]
+    assert {item.group for item in wavering.items} == {"hasty"}  # sturdy's two wordings are the same
+    assert all(item.pieces for item in wavering.items)
+    assert marked(made, "hasty")["cjga:SDI"]["sturdy"] == "b"
+
+
 def test_checkpoints_make_curves(tmp_path: Path) -> None:
     paths = [perturbed(tmp_path / f"epoch{step}") for step in (10, 20)]
     chart = charts(page.build(sources(*reversed(paths))))["checkpoints"]
@@ -284,10 +402,12 @@ def test_a_difference_that_is_no_share_is_not_in_points(tmp_path: Path) -> None:
 
 
 def test_words_that_nothing_supports() -> None:
-    response = explorer.ResponseView("s", "1", "It was built in 1838.", "It was built in 1938, they say.", ("When?",))
+    response = explorer.ResponseView("s", "1", "It was built in 1838.", " It was built in 1938,\nthey say.", ("When?",))
     pieces = grounding.mark_unsupported(response)
     assert "".join(piece.text for piece in pieces) == response.text
-    assert [piece.text for piece in pieces if piece.mark] == ["1938"]
+    marked = [word.text for word in judge_words(response.document, response.text) if word.support == "unsupported"]
+    assert [piece.text for piece in pieces if piece.mark] == marked
+    assert "1938," in marked
 
 
 def test_every_chart_has_its_data(runs: dict[str, str]) -> None:
@@ -391,7 +511,7 @@ def test_a_name_in_runs_of_two_commands_is_one_system(
 def test_story_of_several_parts(runs: dict[str, str]) -> None:
     """Each line says what it is about; with one part there is no need."""
     told = page.build(sources(runs["dst"], runs["nlg"])).lead
-    assert [line.partition(":")[0] for line in told[1:]] == ["State tracking", "Responses"]
+    assert [line.partition(":")[0] for line in told[1:]] == ["Responses", "State tracking"]
     assert page.build(sources(runs["dst"])).lead[1].startswith("sturdy is 22.0 points above hasty")
 
 

@@ -1,57 +1,93 @@
-"""Tables: cells that would break a line or run in a spreadsheet, and the four kinds of numbers."""
+"""`troth.table`, `Result.plot` and the record that `compare` returns."""
 
 from __future__ import annotations
 
-import csv
-import io
-from typing import get_args
+import json
+import sys
+from pathlib import Path
 
 import pytest
 
+import troth
+from tests.report.make import GOLD, HASTY, STURDY
 from troth.core.groups import ALL
 from troth.core.metric import Scale
+from troth.core.result import Result
 from troth.core.score import Score
-from troth.core.table import Table, figure, format_difference, number, one_line
+from troth.core.table import figure
+from troth.tracking.score import dst
 
 
-@pytest.mark.parametrize(
-    ("cell", "written"),
-    [
-        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
-        ("-2+3+cmd|' /C calc'!A0", "'-2+3+cmd|' /C calc'!A0"),
-        ("-2+3", "'-2+3"),
-        ("@SUM(A1)", "'@SUM(A1)"),
-        ("\x1b[31m", "\\x1b[31m"),
-        ("two\nlines", "two\nlines"),
-        ("-0.25", "-0.25"),
-        ("+1.5e-07", "+1.5e-07"),
-        ("-0.236 ± 0.789", "-0.236 ± 0.789"),
-        ("-0.236 (-1.025 … 0.553)", "-0.236 (-1.025 … 0.553)"),
-        ("-2 (calc)", "'-2 (calc)"),
-        ("+0.100 … +0.200", "+0.100 … +0.200"),
-        ("–", "–"),
-        ("", ""),
-    ],
-)
-def test_csv_runs_nothing(cell: str, written: str) -> None:
-    found = list(csv.reader(io.StringIO(Table((cell,), ((cell,),)).csv() + "\n", newline="")))
-    assert found == ([[written], [written]] if cell else [[""], [""]])
+@pytest.fixture(scope="module")
+def result() -> Result:
+    return dst(GOLD, HASTY, STURDY, profile="trade", metrics="jga,fga@0.5,slot_f1", by="service", resamples=20)
 
 
-@pytest.mark.parametrize("breaks", ["\n", "\r\n", "\x0b", "\x85", "\u2028", "\t"])
-def test_a_cell_is_one_line(breaks: str) -> None:
-    made = Table((f"a{breaks}b", "n"), ((f"x{breaks}y", "1"),))
-    assert one_line(f"x{breaks}y") == "x y"
-    assert made.plain() == "a b  n\nx y  1"
-    assert "x y & 1" in made.latex()
-    assert len(made.markdown().splitlines()) == 3
+def test_results_and_folders_give_the_same_table(result: Result, tmp_path: Path) -> None:
+    result.save(tmp_path / "run")
+    for form in ("plain", "markdown", "latex", "csv", "json"):
+        assert troth.table(result, to=form) == troth.table(tmp_path / "run", to=form)
+    names = [score["metric"] for score in json.loads(troth.table(result, to="json", groups="all", systems="hasty"))]
+    assert names == ["jga", "fga@0.5", "slot_f1"]
 
 
-def test_numbers() -> None:
-    assert [number(0.37014, scale) for scale in get_args(Scale)] == ["37.01", "37.01", "0.370", "0.3701"]
-    assert [number(-0.00001, scale) for scale in get_args(Scale)] == ["0.00", "0.00", "0.000", "0.0000"]
-    assert [number(None, scale) for scale in get_args(Scale)] == ["–", "–", "–", "–"]
-    assert [format_difference(0.37014, scale) for scale in get_args(Scale)] == ["+37.01", "+37.01", "+0.370", "+0.3701"]
-    score = Score("s", "m", ALL, -3.2, -4.0, -3.0, 5, {}, scale="number")
-    assert figure(score) == "-3.200 (-4.000 … -3.000)"
-    assert figure(score, intervals=False) == "-3.200"
+def test_latex_has_printed_names_and_short_intervals(result: Result) -> None:
+    lines = troth.table(result, to="latex", groups="all", names={"sturdy": "Ours & co"}).splitlines()
+    assert r"system & JGA & FGA, $\lambda$ = 0.5 & Slot F1 \\" in lines
+    (ours,) = [line for line in lines if line.startswith(r"Ours \& co & ")]
+    assert r"\textbf{55.37 {\scriptsize [46.5, 63.9]}}" in ours
+
+
+def test_an_interval_in_latex_has_a_digit_less() -> None:
+    cases: list[tuple[float | None, float | None, Scale]] = [
+        (0.456, 0.5449, "share"), (None, None, "share"), (-1.2345, 0.5, "number"),
+    ]  # fmt: skip
+    shown = [figure(Score("a", "m", ALL, 0.5, low, high, 10, scale=scale)) for low, high, scale in cases]
+    assert shown == ["50.00 (45.60 … 54.49)", "50.00", "0.500 (-1.234 … 0.500)"]
+    assert [(cell.value, cell.low, cell.high) for cell in shown] == [  # type: ignore[attr-defined]
+        ("50.00", "45.6", "54.5"), ("50.00", "", ""), ("0.500", "-1.23", "0.50"),
+    ]  # fmt: skip
+
+
+def test_keywords_are_named_in_errors(result: Result) -> None:
+    with pytest.raises(troth.UserError, match="names has 'hast', which the table does not have"):
+        troth.table(result, names={"hast": "Ours"})
+    with pytest.raises(troth.UserError, match="to cannot be 'html'"):
+        troth.table(result, to="html")
+    with pytest.raises(troth.UserError, match="no run is named"):
+        troth.table()
+
+
+def test_a_comparison_reads_well(result: Result) -> None:
+    found = troth.compare(result, metrics="jga,slot_f1", resamples=200)
+    assert [one.metric for one in found] == ["jga", "slot_f1"]
+    assert found[0] is found.differences[0]
+    head, columns, first, _ = repr(found).splitlines()
+    assert head == "troth compare: 2 differences over 22 dialogues"
+    assert columns.split()[:3] == ["system", "against", "metric"]
+    assert first.split()[:6] == ["sturdy", "hasty", "jga", "55.37", "33.33", "+22.03"]
+    assert found._repr_html_().startswith("<table>")
+    assert found == troth.compare(result, metrics="jga,slot_f1", resamples=200)
+
+
+def test_a_plot_has_every_system_and_interval(result: Result, tmp_path: Path) -> None:
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    drawn = result.plot("jga,slot_f1", path=tmp_path / "scores.svg").to_dict()
+    rows = [list(row.values()) for row in drawn["data"]["values"]]
+    assert [row[:2] for row in rows] == [
+        ["hasty", "JGA"], ["sturdy", "JGA"], ["hasty", "Slot F1"], ["sturdy", "Slot F1"],
+    ]  # fmt: skip
+    assert rows[1][2] == pytest.approx(100 * (result.score("jga", system="sturdy").value or 0.0))
+    assert (tmp_path / "scores.svg").read_text().startswith("<svg")
+    assert len(result.plot("jga", group="service:Stays_1").to_dict()["data"]["values"]) == 2
+    with pytest.raises(troth.UserError, match="metrics has 'jg', which is not in the result"):
+        result.plot("jg")
+    with pytest.raises(troth.UserError, match="group has no scores: 'service:X'"):
+        result.plot(group="service:X")
+
+
+def test_a_plot_without_altair_names_the_extra(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    with pytest.raises(troth.UserError, match=r"altair is not installed .pip install \"troth\[charts\]\""):
+        result.plot()

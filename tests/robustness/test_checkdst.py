@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from tests.robustness.build import GOLD, HASTY, STURDY, dialogues, folder
+from troth import demo
 from troth.core.errors import UserError
+from troth.report.compare import compare
 from troth.robustness.checkdst import checkdst
 from troth.storage.runs import open as opened
 from troth.tracking.score import dst
@@ -132,3 +134,40 @@ def test_a_prediction_that_lacks_a_dialogue(tmp_path: Path) -> None:
     assert skip["cjga_all:X"].n == skip["jga"].n - turns
     assert skip.counts["X"]["unpaired_original"] == turns
     assert skip["cjga:X"].value == 1.0
+
+
+def test_several_systems_at_once_score_as_each_alone() -> None:
+    twins = {
+        name: {label: (GOLD, demo.path(f"twins/{name}-{label}.jsonl")) for label in ("SDI", "PI")}
+        for name in ("hasty", "sturdy")
+    }
+    originals = {"hasty": (GOLD, HASTY), "sturdy": (GOLD, STURDY)}
+    both = checkdst(originals, twins, profile="trade", resamples=20)
+    assert both.systems == ["hasty", "sturdy"]
+    for name in both.systems:
+        alone = checkdst(originals[name], twins[name], profile="trade", resamples=20, name=name)
+        assert [score for score in both.scores if score.system == name] == alone.scores
+        assert both.only(name).findings == alone.findings
+        assert both.counts[f"{name}:SDI"] == alone.counts["SDI"]
+    views = list(both.explorer().dialogues)
+    assert {view.set for view in views} == {"", "SDI", "PI"}
+    assert all([track.system for track in view.tracks] == ["hasty", "sturdy"] for view in views)
+    (difference,) = compare(both, metrics="cjga:SDI", resamples=200)
+    assert difference.system == "sturdy"
+    assert difference.difference > 0
+
+
+def test_several_systems_from_texts_and_what_is_wrong_with_them(tmp_path: Path) -> None:
+    texts = [f"a:orig={GOLD},{HASTY}", f"a:X={GOLD},{STURDY}", f"b:orig={GOLD},{STURDY}", f"b:X={GOLD},{STURDY}"]
+    result = checkdst(None, texts, profile="trade", resamples=5)
+    assert result.arguments["perturbed"] == texts
+    assert result.score("cjga:X", system="b").value == 1.0
+    with pytest.raises(UserError, match="'b' has no original set"):
+        checkdst(None, [*texts[:2], texts[3]], profile="trade")
+    with pytest.raises(UserError, match="'b' has no set 'X', which 'a' has"):
+        checkdst(None, texts[:3], profile="trade")
+    with pytest.raises(UserError, match="name names one system"):
+        checkdst(None, texts, profile="trade", name="mine")
+    fewer, pred = (folder(tmp_path / side, dialogues(side)[:5]) for side in ("gold", "sturdy"))
+    with pytest.raises(UserError, match="'a' and 'b' have different gold for 'X'"):
+        checkdst(None, [*texts[:3], f"b:X={fewer},{pred}"], profile="trade", resamples=5)

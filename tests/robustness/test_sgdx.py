@@ -241,3 +241,18 @@ def test_predictions_under_variant_names_are_mapped_back(shared: Path, tmp_path:
 def test_examples(module: str) -> None:
     __import__(f"troth.robustness.{module}")
     assert doctest.testmod(getattr(robustness, module)) == (0, {"checkdst": 4, "sgdx": 4}[module])
+
+
+def test_several_systems_at_once_score_as_each_alone() -> None:
+    systems = {"a": {"v1": HASTY, "v2": STURDY, "orig": GOLD}, "b": {"v1": STURDY, "v2": GOLD, "orig": GOLD}}
+    texts = [f"{system}:{label}={path}" for system, mine in systems.items() for label, path in mine.items()]
+    both, from_texts = (sgdx(GOLD, variants, by="service", **FAST) for variants in (systems, texts))
+    assert both.scores == from_texts.scores
+    assert both.arguments["variants"] == texts
+    for name, variants in systems.items():
+        alone = sgdx(GOLD, variants, by="service", name=name, **FAST)
+        assert [score for score in both.scores if score.system == name] == alone.scores
+        assert both.only(name).findings == alone.findings
+        assert both.counts[f"{name}:v1"] == alone.counts["v1"]
+    with pytest.raises(UserError, match="'b' has no set 'v2', which 'a' has"):
+        sgdx(GOLD, [text for text in texts if not text.startswith("b:v2")], **FAST)

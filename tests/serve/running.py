@@ -37,10 +37,11 @@ class Running:
             if self.process.poll() is not None:
                 raise RuntimeError(self.log.read_text())
             try:
-                httpx.get(f"{self.url}/health", timeout=5)
-                return self
+                if httpx.get(f"{self.url}/ready", timeout=5).status_code == 200:
+                    return self
             except httpx.TransportError:
-                time.sleep(0.05)
+                pass
+            time.sleep(0.05)
         raise TimeoutError("the service does not start")
 
     def stop(self, by: int = signal.SIGTERM) -> int:
@@ -58,14 +59,13 @@ class Running:
         return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
 
     def children(self) -> list[int]:
-        """The ids of its processes besides the leading one, of which one scores."""
+        """The ids of its processes besides the leading one, of which some score."""
         tasks = Path(f"/proc/{self.process.pid}/task")
         return [int(id) for task in tasks.iterdir() for id in (task / "children").read_text().split()]
 
-    def scorer(self) -> int:
-        """The id of the process that scores."""
-        (id,) = [id for id in self.children() if b"spawn_main" in Path(f"/proc/{id}/cmdline").read_bytes()]
-        return id
+    def scorers(self) -> list[int]:
+        """The ids of the processes that score."""
+        return [id for id in self.children() if b"spawn_main" in Path(f"/proc/{id}/cmdline").read_bytes()]
 
     def resident(self) -> int:
         """Bytes of memory that all its processes hold."""

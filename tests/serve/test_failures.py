@@ -21,7 +21,7 @@ from troth.grounding.calibration import Calibration, Fitted, save
 from troth.grounding.metrics import make_graders
 from troth.serve import service, tasks
 from troth.serve.batching import MicroBatcher
-from troth.serve.faithfulness import GroundRequest, GroundTask, ResponseScore
+from troth.serve.faithfulness import GroundRequest, GroundTask, ServedScore
 
 
 def test_a_timeout_of_a_model_is_no_timeout_of_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,8 +29,8 @@ def test_a_timeout_of_a_model_is_no_timeout_of_the_request(monkeypatch: pytest.M
         raise TimeoutError
 
     model, settings = _slow()
-    monkeypatch.setattr(model, "probabilities", late)
     with TestClient(service(settings)) as client:
+        monkeypatch.setattr(model, "probabilities", late)
         assert client.post("/ground", json=REQUESTS["/ground"]).status_code == 500
 
 
@@ -84,9 +84,9 @@ def test_the_reason_for_no_verdict_is_that_of_the_metric_that_gives_it(tmp_path:
     file = tmp_path / "calibration.json"
     save(Calibration((), (fitted,)), str(file))
     task = GroundTask(replace(SETTINGS, threshold=None, calibration=str(file)))
-    first = ResponseScore("nli", None, "", "the model does not answer")
-    assert task._verdict([first, ResponseScore("coverage", 0.9, "", None, True, 0.8)]) == (True, None)
-    assert task._verdict([first, ResponseScore("coverage", None, "", "no words")]) == (None, "no words")
+    first = ServedScore("nli", None, "the model does not answer")
+    assert task._verdict([first, ServedScore("coverage", 0.9, None, True, 0.8)]) == (True, None)
+    assert task._verdict([first, ServedScore("coverage", None, "no words")]) == (None, "no words")
     answer = task.score([msgspec.convert(REQUESTS["/ground"] | {"response": " "}, GroundRequest)])[0]
     assert answer.faithful is None
     assert answer.reason == answer.scores[1].reason

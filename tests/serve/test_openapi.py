@@ -25,7 +25,7 @@ from tests.serve.test_service import SETTINGS
 from troth.serve import service
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-PATHS = 5
+PATHS = 7
 EXAMPLES = int(os.environ.get("TROTH_CASES", "250")) // PATHS
 
 APP = service(SETTINGS)

@@ -44,7 +44,7 @@ class Asker(threading.Thread):
 
 
 def test_a_restart_loses_no_accepted_request(tmp_path: Path) -> None:
-    """Every request that the log has was answered with 200, whatever moment the service was stopped at."""
+    """Every request that the log has was answered, with 200 or 503, whatever moment the service was stopped at."""
     log = tmp_path / "log"
     with Running(log, *FAKES) as first:
         askers = [Asker(first.url) for _ in range(4)]
@@ -68,8 +68,8 @@ def test_a_restart_loses_no_accepted_request(tmp_path: Path) -> None:
                 one.done.set()
     answered = {id: status for one in askers for id, status in one.answered.items()}
     logged = {line["id"]: line["status"] for line in first.lines() if line.get("path") == "/ground"}
-    assert set(answered.values()) == set(logged.values()) == {200}
-    assert logged.keys() == answered.keys()
+    assert {200} <= set(answered.values()) <= {200, 503}  # the second one is live before its models are loaded
+    assert logged == answered
 
 
 @pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
@@ -98,10 +98,12 @@ def test_a_client_that_leaves_is_no_error_of_ours(tmp_path: Path) -> None:
         (["--schema", "nowhere.json"], "nowhere.json: no such file or folder"),
         (["--body", "much"], "'much' is not a size"),
         (["--threshold", "nan"], "not a finite number"),
+        (["--nli", "empty"], "empty"),  # what only loading it shows
         (["--port", "1", "--host", "256.0.0.1"], "cannot listen on 256.0.0.1:1"),
     ],
 )
 def test_what_is_wrong_at_the_start_is_one_line(tmp_path: Path, options: list[str], line: str) -> None:
+    (tmp_path / "empty").mkdir()
     command = [sys.executable, "-m", "troth", "serve", "--nli", "fake", "--lm", "fake", "--port", "0", *options]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 2
@@ -114,10 +116,8 @@ def test_what_is_wrong_at_the_start_is_one_line(tmp_path: Path, options: list[st
 def test_the_client_and_the_guardrail_of_the_docs(tmp_path: Path) -> None:
     client, guardrail = [block.text for block in blocks("serve.md", "python")[:2]]
     names: dict[str, Any] = {}
-    exec(client, names)  # noqa: S102 (our own page)
     with Running(tmp_path / "log", *FAKES) as service:
-        made = names["Troth"](service.url)
-        names["Troth"] = lambda: made
+        exec(client.replace("http://127.0.0.1:8017", service.url), names)  # noqa: S102 (our own page)
         exec(guardrail, names)  # noqa: S102
         asked: list[float] = []
 
@@ -127,4 +127,4 @@ def test_the_client_and_the_guardrail_of_the_docs(tmp_path: Path) -> None:
 
         assert names["guarded"](["Is there breakfast?"], DOCUMENT, generate) == DOCUMENT
         assert asked == [0.0, 0.25]
-        made.http.close()
+        names["client"].close()

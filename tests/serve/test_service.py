@@ -19,7 +19,6 @@ from tests.eventloop import finished
 from troth import demo, models, readers
 from troth.core.errors import UserError
 from troth.core.records import Act, Grounded
-from troth.grounding.doubts import doubted_words
 from troth.grounding.metrics import Models, grade, make_graders
 from troth.integrations.evaluate import load
 from troth.models import Entailment, TextPair
@@ -27,12 +26,19 @@ from troth.responses.rerank import rerank
 from troth.serve import ServeSettings, service
 from troth.serve import settings as settings_module
 from troth.serve.batching import MicroBatcher
+from troth.serve.process import WARMING
 from troth.serve.watch import JsonLines
 
 FAKES = Models(nli="fake", lm="fake", cache=None)
 SETTINGS = ServeSettings(metrics="nli,coverage", models=FAKES, threshold=0.5, hosts="testserver")
 JSON = {"Content-Type": "application/json"}
 DOCUMENT, RESPONSE = "The hotel has a pool and serves breakfast until ten.", "Breakfast is served until noon."
+RETURNS = (
+    "Items can be returned within 30 days after delivery. They must be unopened. "
+    "A return costs 14.90 EUR, which is taken off the refund."
+)
+RIGHT = "Unopened items can be returned within 30 days. A return costs 14.90 EUR."
+WRONG = "Items can also be opened and returned within 60 days. A return costs 19.90 EUR."
 SCHEMA = [{"service_name": "Stays_1", "slots": [{"name": "hotel_name", "description": "name of the hotel"}]}]
 ACTS = {"Stays_1": [{"act": "OFFER", "slot": "hotel_name", "values": ["Lantern Rooms"]}]}
 TALK = [
@@ -60,33 +66,51 @@ def client() -> Iterator[TestClient]:
 
 
 def test_ground_has_the_values_of_the_metrics(client: TestClient) -> None:
-    answer = client.post("/ground", json=REQUESTS["/ground"]).json()
+    answer = client.post("/ground", json=REQUESTS["/ground"] | {"signatures": True}).json()
     item = Grounded("0", DOCUMENT, RESPONSE)
     expected = {one.metric.name: grade(one, [item])[0] for one in make_graders("nli,coverage", FAKES)}
     assert {one["metric"]: one["value"] for one in answer["scores"]} == expected
     assert answer["faithful"] is (expected["nli"] >= 0.5)  # type: ignore[operator]
-    assert answer["words"] is None
+    assert "words" not in answer
     assert answer["scores"][0]["signature"].startswith("NLI|nli:")
 
 
 def test_words_are_those_of_the_response(client: TestClient) -> None:
     answer = client.post("/ground", json=REQUESTS["/ground"] | {"words": True}).json()
     assert [word["text"] for word in answer["words"]] == RESPONSE.split()
-    assert answer["unsupported"] == [one.text for one in doubted_words(DOCUMENT, RESPONSE) if one.unsupported]
+    assert answer["unsupported"] == [one["text"] for one in answer["words"] if one["support"] == "unsupported"]
     assert "noon." in answer["unsupported"]
+
+
+def test_wrong_facts_are_marked_wrong_everywhere(client: TestClient) -> None:
+    answer = client.post("/ground", json={"document": RETURNS, "response": WRONG, "words": True}).json()
+    marked = {one["text"] for one in answer["words"] if one["support"] == "unsupported"}
+    assert set(answer["unsupported"]) == marked
+    assert {"opened", "60", "19.90"} <= marked
+    right = client.post("/ground", json={"document": RETURNS, "response": RIGHT, "words": True}).json()
+    assert "unsupported" not in right
+
+
+def test_answers_are_small(client: TestClient) -> None:
+    answer = client.post("/ground", json=REQUESTS["/ground"])
+    assert len(answer.content) < 500
+    assert b"null" not in answer.content
 
 
 def test_what_cannot_be_scored_is_none_with_a_reason(client: TestClient) -> None:
     answer = client.post("/ground", json={"document": " ", "response": "Yes."}).json()
-    assert answer["faithful"] is None
+    assert "faithful" not in answer
     assert answer["reason"] == answer["scores"][0]["reason"] == "the document is empty"
 
 
 def test_no_verdict_without_a_rule() -> None:
     with TestClient(service(replace(SETTINGS, threshold=None))) as client:
         answer = client.post("/ground", json=REQUESTS["/ground"]).json()
-    assert answer["faithful"] is None
+        state = client.get("/ready").json()
+    assert "faithful" not in answer
     assert "calibration" in answer["reason"]
+    assert answer["scores"]
+    assert "verdict" not in state
 
 
 def test_acts_and_candidates(client: TestClient) -> None:
@@ -103,15 +127,22 @@ def test_acts_and_candidates(client: TestClient) -> None:
 
 
 def test_states_and_calls(client: TestClient) -> None:
-    scores = client.post("/dst", json=REQUESTS["/dst"] | {"metrics": ["jga"]}).json()["scores"]
+    scores = client.post("/dst", json=REQUESTS["/dst"] | {"metrics": ["jga"], "signatures": True}).json()["scores"]
     expected = load("jga").compute(predictions=[[{"hotel-area": "west"}]], references=[[{"hotel-area": "east"}]])
     assert [(one["metric"], one["value"], one["signature"]) for one in scores] == [
         ("jga", expected["jga"], expected["jga_signature"])
     ]
-    answer = client.post("/agent", json=REQUESTS["/agent"]).json()
+    assert client.post("/agent", json=REQUESTS["/agent"]).json() == {"faithful": True}
+    answer = client.post("/agent", json=REQUESTS["/agent"] | {"metrics": ["calls_right"]}).json()
     assert {one["metric"]: one["value"] for one in answer["scores"]}["calls_right"] == 1.0
     lied = client.post("/agent", json={"messages": [TALK[0], TALK[3]]}).json()
-    assert lied["findings"][0]["kind"] == "claim"
+    assert lied["faithful"] is False
+    assert [one["kind"] for one in lied["findings"]] == ["claim"]
+    assert "scores" not in lied
+    picture = {"role": "user", "content": [{"type": "hologram", "data": "x"}]}
+    unread = client.post("/agent", json={"messages": [picture, *TALK]}).json()
+    assert "faithful" not in unread
+    assert "could not be read" in unread["reason"]
 
 
 @pytest.mark.parametrize(
@@ -151,9 +182,10 @@ class _Slow:
         self.begun, self.go = threading.Event(), threading.Event()
 
     def probabilities(self, pairs: Sequence[TextPair]) -> list[Entailment]:
-        self.calls.append(len(pairs))
-        self.begun.set()
-        assert self.go.wait(20)
+        if pairs[0][1] not in ("a", WARMING["/ground"]["response"]):  # before the service is ready
+            self.calls.append(len(pairs))
+            self.begun.set()
+            assert self.go.wait(20)
         return [Entailment(0.9, 0.05, 0.05) for _ in pairs]
 
 
@@ -345,7 +377,7 @@ def test_a_key_is_needed_where_there_is_one() -> None:
         assert client.post("/ground", headers=right, json=REQUESTS["/ground"]).status_code == 200
         assert client.get("/metrics").status_code == 401
         assert client.get("/health").status_code == client.get("/").status_code == 200
-        assert client.get("/openapi.json").json()["security"] == [{"key": []}]
+        assert client.get("/openapi.json").json()["paths"]["/ground"]["post"]["security"] == [{"key": []}]
 
 
 def test_an_empty_key_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -373,8 +405,8 @@ def test_an_error_of_ours_is_500_and_its_text_is_not_logged(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, settings = _slow()
-    monkeypatch.setattr(model, "probabilities", lambda _: 1 / 0)
     with TestClient(service(settings)) as client, caplog.at_level(logging.INFO, "troth.serve"):
+        monkeypatch.setattr(model, "probabilities", lambda _: 1 / 0)
         answer = client.post("/ground", json=REQUESTS["/ground"])
     assert (answer.status_code, answer.json()) == (500, {"detail": "internal error; the log has the place"})
     line = json.loads(JsonLines().format(caplog.records[0]))
@@ -387,9 +419,10 @@ def test_a_model_that_is_missing_is_503(monkeypatch: pytest.MonkeyPatch) -> None
         raise UserError("http://127.0.0.1:9: does not answer")
 
     lm = models.lm("fake")
-    monkeypatch.setattr(lm, "logprobs", gone)
-    with TestClient(service(replace(SETTINGS, models=Models(nli="fake", lm=lm, cache=None)))) as other:
-        answer = other.post("/ground", json=REQUESTS["/ground"] | {"words": True})
+    own = replace(SETTINGS, metrics="pmi_faith", models=Models(nli="fake", lm=lm, cache=None))
+    with TestClient(service(own)) as other:
+        monkeypatch.setattr(lm, "logprobs", gone)
+        answer = other.post("/ground", json=REQUESTS["/ground"])
     assert answer.status_code == 503
     assert answer.json()["detail"] == "http://127.0.0.1:9: does not answer"
 
@@ -400,7 +433,8 @@ def test_a_model_that_is_not_known_is_refused_at_the_start() -> None:
 
 
 def test_health_figures_and_the_page(client: TestClient) -> None:
-    assert client.get("/health").json()["status"] == "ok"
+    assert client.get("/health").json()["status"] == client.get("/live").json()["status"] == "ok"
+    assert (client.get("/ready").status_code, client.get("/ready").json()["status"]) == (200, "ready")
     client.get("/does/not/exist")
     text = client.get("/metrics").text
     assert 'path="other",status="404"' in text
@@ -408,15 +442,20 @@ def test_health_figures_and_the_page(client: TestClient) -> None:
     page = client.get("/")
     assert "default-src 'none'" in page.headers["content-security-policy"]
     assert "<script>" not in page.text
-    assert {client.get(path).status_code for path in ("/page.js", "/page.css")} == {200}
+    assert {client.get(path).status_code for path in ("/page.js", "/page.css", "/docs", "/docs.js")} == {200}
+    for path in ("/docs", "/docs.js"):
+        assert "http" not in client.get(path).text, "works without a network"
 
 
 def test_the_description_names_every_question(client: TestClient) -> None:
     description = client.get("/openapi.json").json()
-    assert set(description["paths"]) == {*REQUESTS, "/health"}
+    assert set(description["paths"]) == {*REQUESTS, "/batch", "/ground/stream", "/live", "/ready", "/health"}
     for path in REQUESTS:
         assert {"200", "413", "422", "429", "504"} <= set(description["paths"][path]["post"]["responses"])
-    assert "Score" in description["components"]["schemas"]
+    assert "ServedScore" in description["components"]["schemas"]
+    assert description["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+    assert description["paths"]["/ground"]["post"]["security"] == [{}, {"key": []}]
+    assert description["paths"]["/ready"]["get"]["security"] == []
 
 
 def test_memory_of_long_texts_is_let_go() -> None:

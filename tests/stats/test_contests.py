@@ -108,17 +108,17 @@ def rows(**systems: list[float]) -> pl.DataFrame:
 
 def test_sums_of_rows() -> None:
     frame = rows(a=[1.0, 0.0], b=[1.0]).sample(fraction=1, shuffle=True, seed=1)
-    found = DialogueSums.of(pl.concat([frame, frame]))
+    found = DialogueSums.from_rows(pl.concat([frame, frame]))
     assert found.dialogues == ("d0", "d1")
     assert [side.tolist() for side in found.by["a", "jga"]] == [[2.0, 0.0], [2.0, 2.0]]
     assert found.present("a").tolist() == [True, True]
     assert found.present("b").tolist() == [True, False]
     assert found.present("c").tolist() == [False, False]
-    assert DialogueSums.of(frame.clear()) == DialogueSums((), {})
+    assert DialogueSums.from_rows(frame.clear()) == DialogueSums((), {})
 
 
 def test_only_the_same_dialogues_are_tested() -> None:
-    sums = DialogueSums.of(rows(a=[1.0] * 40, b=[0.0] * 40, c=[1.0] * 39))
+    sums = DialogueSums.from_rows(rows(a=[1.0] * 40, b=[0.0] * 40, c=[1.0] * 39))
     test = pairwise([score("a", 1.0), score("b", 0.0), score("c", 1.0)], sums)
     assert test("a", "b", "jga") < 0.001
     assert math.isnan(test("a", "c", "jga"))
@@ -143,6 +143,6 @@ def test_equal_systems_are_rarely_shown_as_beaten() -> None:
             for s, mine in enumerate(right)
         )
         scores = [score(str(s), float(mine.sum() / 360)) for s, mine in enumerate(right)]
-        found = unbeaten(scores, pairwise(scores, DialogueSums.of(frame), resamples=200))
+        found = unbeaten(scores, pairwise(scores, DialogueSums.from_rows(frame), resamples=200))
         beaten += len(found) < 5
     assert beaten / tables <= 2 * LEVEL

@@ -23,7 +23,7 @@ HOW = Resampling(200, 0)
 def parts(values: dict[str, list[float]]) -> Parts:
     """One unit for each value of each dialogue."""
     keys = [(name, turn, "") for name, row in values.items() for turn, _ in enumerate(row)]
-    return Parts.of([(value, 1.0) for row in values.values() for value in row], keys)
+    return Parts.from_fractions([(value, 1.0) for row in values.values() for value in row], keys)
 
 
 def score(metric: Metric, values: dict[str, list[float]], how: Resampling = HOW) -> Score:
@@ -181,3 +181,21 @@ def test_an_interval_stays_in_the_range_of_its_metric(metric: Metric, value: flo
     assert free.low < low or free.high > high
     assert (found.low, found.high) == (max(free.low, low), min(free.high, high))
     assert found.value == free.value
+
+
+CHANGE = Metric("jga_drop", "Change", scale="percent", low=-1.0)
+
+
+@pytest.mark.parametrize(("right", "wide"), [(2, True), (30, False)])
+def test_a_change_relative_to_almost_nothing_has_no_interval(right: int, wide: bool) -> None:
+    """Of 40 dialogues, the original is right in a few or in most, and the variants in others."""
+    before = [float(n < right) for n in range(40)]
+    after = [float(n % 2) for n in range(40)]
+    keys = [(f"d{n}", 0, "") for n in range(40)]
+    change = Parts.from_fractions([(new - old, old) for old, new in zip(before, after, strict=True)], keys)
+    cells = [Cell(CHANGE, change, relative=relative) for relative in (True, False)]
+    found, plain = score_cells("s", cells, [name for name, _, _ in keys], HOW)
+    assert found.value == plain.value == pytest.approx(20 / right - 1)
+    assert plain.low is not None
+    assert (found.low is None) == (found.high is None) == wide
+    assert ("wider than 100 points" in (found.interval_note or "")) == wide

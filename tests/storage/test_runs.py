@@ -139,7 +139,7 @@ def test_rows_sum_to_the_scores() -> None:
 
 def test_rows_are_written_while_they_are_made(tmp_path: Path) -> None:
     """One metric at a time, so that a large corpus need not fit into memory; an error on the way leaves the old run."""
-    ones = [Parts.of([(1, 2)], [("d", 0, "Hotels_1")]).frame("s", name) for name in ("jga", "aga")]
+    ones = [Parts.from_fractions([(1, 2)], [("d", 0, "Hotels_1")]).frame("s", name) for name in ("jga", "aga")]
     whole = Result("dst", [SCORE], [], make_rows=lambda: lazy_rows(lambda: iter(ones)))
     whole.save(tmp_path / "run")
     assert store.rows(str(tmp_path / "run")).equals(pl.concat(ones))

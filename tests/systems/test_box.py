@@ -30,11 +30,11 @@ troth.track("troth-track-robust", demo.path("live"), sys.argv[1], limit=2)
 def test_tracks_the_bundled_dialogues(name: str, tmp_path: Path) -> None:
     (done,) = troth.track(name, demo.path("live"), tmp_path / "out")
     scores = {score.metric: score.value or 0.0 for score in troth.dst(done.gold, done.predictions, resamples=10).scores}
-    assert scores["jga"] > 0.3
-    assert scores["slot_f1"] > 0.6
-    assert scores["requested_f1"] > 0.8
+    assert scores["jga"] > 0.05  # far above nothing: most services are of a kind that no training data has
+    assert scores["slot_f1"] > 0.3
+    assert scores["requested_f1"] > 0.5
     checked = check(done.predictions)
-    assert (checked.dialogues, checked.unscored) == (10, 0)
+    assert (checked.dialogues, checked.unscored) == (62, 0)
 
 
 def test_runs_without_torch(tmp_path: Path) -> None:

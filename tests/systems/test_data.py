@@ -79,7 +79,7 @@ def test_dialogues_come_under_every_wording(corpus: TrackerCorpus) -> None:
         assert {slot for state in turn.gold.values() for slot in state.slot_values} <= slots
     with pytest.raises(UserError, match="needs the schemas"):
         few.augment("oracle")
-    with pytest.raises(UserError, match="cannot come from 'shout'"):
+    with pytest.raises(UserError, match="cannot be 'shout'"):
         few.augment("shout")
 
 
@@ -124,3 +124,22 @@ def test_oracle_takes_the_published_schemas(shared: Path) -> None:
 def test_multiwoz_asks_for_all_services(shared: Path) -> None:
     corpus = TrackerCorpus.read(shared / "data/multiwoz/val.json.zip").first(1)
     assert all(len(turn.services) == 7 for turn in corpus.turns())
+
+
+@pytest.mark.shared
+def test_questions_about_multiwoz_do_not_depend_on_gold_values(shared: Path) -> None:
+    corpus = TrackerCorpus.read(shared / "data/multiwoz/val.json.zip")
+    few = TrackerCorpus.read(shared / "data/multiwoz/test.json.zip")
+    assert corpus.schema == few.schema
+    area = next(slot for slot in corpus.schema["hotel"].slots if slot.name == "area")
+    assert area.possible_values == ("centre", "east", "north", "south", "west")
+
+
+def test_dialogues_of_some_services(corpus: TrackerCorpus) -> None:
+    chosen = corpus.only(["Stays_1", "Trains_1"])
+    assert 0 < len(chosen.dialogues) < len(corpus.dialogues)
+    assert all(set(dialogue.services) <= {"Stays_1", "Trains_1"} for dialogue in chosen.dialogues)
+    assert {"Stays_1", "Trains_1"} == {service for dialogue in chosen.dialogues for service in dialogue.services}
+    assert corpus.only([]) is corpus
+    with pytest.raises(UserError, match="services has 'Stay_1', which no dialogue is about"):
+        corpus.only(["Stay_1"])

@@ -15,6 +15,8 @@ import transformers
 from training.tracker.export import export
 
 from troth import demo
+from troth.core.records import State
+from troth.readers.multiwoz_sgd import spell_value
 from troth.systems.data import TrackerCorpus, turns_of
 from troth.systems.span import SpanModel, SpanRecipe
 from troth.systems.span.batches import Floats, Ints
@@ -85,6 +87,38 @@ def test_what_is_taught_rebuilds_the_states(model: SpanModel) -> None:
     assert right / asked > 0.9  # the rest is annotation that stands nowhere in the dialogue
 
 
+def test_a_service_without_an_intent_stays_empty(model: SpanModel) -> None:
+    """In MultiWOZ, all services are asked about in every turn: the area of a hotel is no area of a museum."""
+    turn = next(
+        turn for turn in TrackerCorpus.read(demo.path("gold")).turns()
+        if not turn.past and any(state.slot_values for state in turn.gold.values())
+    )  # fmt: skip
+    layouts = {service.name: model.layout(service) for service in turn.services}
+    example = label_turn(turn, layouts, model.tokens)
+    answers = perfect(example)
+    active = update({name: ServiceMemory() for name in layouts}, turn, example, answers)
+    assert any(state.slot_values for state in active.values())
+    answers.scores[:, :, INTENT] = 0
+    answers.scores[:, 0, INTENT] = 1
+    resting = update({name: ServiceMemory() for name in layouts}, turn, example, answers)
+    assert all(not state.slot_values and state.active_intent == "NONE" for state in resting.values())
+    begun: Memory = {name: ServiceMemory(state={"any": "value"}) for name in layouts}
+    assert any(len(state.slot_values) > 1 for state in update(begun, turn, example, answers).values())
+
+
+def test_states_are_spelled_as_the_data_spells_them(model: SpanModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = TrackerCorpus.read(demo.path("gold")).first(1)
+    said = [{"Stays_1": State("NONE", (), {"hotel_name": ("Pilot House",), "time": ("8:15",)})}] * 20
+    monkeypatch.setattr(SpanModel, "track", lambda _self, dialogues: [said[: len(turns)] for turns in dialogues])
+    tracker = Tracker("mine", TrackerCard("span"), model)
+    values = {
+        spell: tracker.states(corpus.dialogues, corpus.schema, complete=False, spell=spell)[0].turns[0].frames[0].state
+        for spell in (None, spell_value)
+    }
+    assert values[None] == said[0]["Stays_1"]
+    assert values[spell_value] == State("NONE", (), {"hotel_name": ("pilot house",), "time": ("08:15",)})
+
+
 def test_a_turn_is_read_once_and_anew_when_something_was_learned(model: SpanModel) -> None:
     corpus = TrackerCorpus.read(demo.path("gold")).first(3)
     turns = [list(turns_of(dialogue, corpus.schema, complete=False)) for dialogue in corpus.dialogues]
@@ -133,7 +167,9 @@ def test_an_exported_tracker_says_the_same(tiny: Callable[[str], Path], tmp_path
     here = Tracker("here", TrackerCard("span"), model).states(corpus.dialogues, corpus.schema, complete=False)
     there = open_tracker(tmp_path / "box" / "one").states(corpus.dialogues, corpus.schema, complete=False)
     frames = [(one, two) for a, b in zip(here, there, strict=True) for one, two in zip(a.turns, b.turns, strict=True)]
-    assert sum(one == two for one, two in frames) / len(frames) > 0.95  # int8 moves a near tie
+    assert (
+        sum(one == two for one, two in frames) / len(frames) > 0.9
+    )  # int8 moves a near tie, also of whether a service has an intent
 
 
 def _rounded(model: SpanModel) -> torch.Tensor:

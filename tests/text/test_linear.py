@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from troth.core.text_cache import forget_texts
+from tests.limits import grows_too_fast
 from troth.grounding.facts import check_facts
 from troth.text.facts import find_facts
 from troth.text.proper_names import find_names
@@ -22,23 +21,6 @@ FUNCTIONS: dict[str, Callable[[str], Any]] = {
     "find_facts": find_facts,
     "find_names": find_names,
 }
-NOISE = 0.25  # seconds of processor time that say nothing
-
-
-def seconds(function: Callable[[str], Any], text: str) -> float:
-    forget_texts()
-    begin = time.process_time()
-    function(text)
-    return time.process_time() - begin
-
-
-def grows_too_fast(function: Callable[[str], Any], unit: str, length: int) -> bool:
-    """Whether a text of eight times the length takes more than 24 times as long; with the square it takes 64 times.
-
-    Asked again before it is believed: a busy machine may stop anything for a moment, but not three times.
-    """
-    short, long = (unit * (size // len(unit)) for size in (length, 8 * length))
-    return all(seconds(function, long) > NOISE + 24 * seconds(function, short) for _ in range(3))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

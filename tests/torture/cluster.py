@@ -53,7 +53,7 @@ def attack(folder: Path, seed: int) -> Iterator[list[Fault]]:
             chance = random.Random(f"{seed} {number}")
             with TwoNodes(folder / "ray.log", **(_little_memory() if what == HUNGRY else {})) as nodes:
                 wrong = _disturbed(nodes, begun, chance.randint(1, ITEMS // 2), what)
-            yield [Fault("cluster", what, "--engine ray", fault) for fault in wrong]
+            yield [Fault("cluster", what, "--on ray", fault) for fault in wrong]
             number += 1
 
 

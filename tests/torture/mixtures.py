@@ -14,8 +14,8 @@ from tests.torture.sandbox import Fault
 from tests.torture.subjects import DATA
 
 GROUPS = ("tracking_metrics", "robustness_metrics", "responses_metrics", "grounding_metrics", "agent_metrics",
-          "readers", "matching_rules", "grounded_readers", "trajectory_readers", "perturbations", "backends",
-          "recipes", "tasks", "scoring_tasks", "findings", "profiles")  # fmt: skip
+          "multiwoz_metrics", "readers", "matching_rules", "grounded_readers", "trajectory_readers", "perturbations",
+          "backends", "recipes", "tasks", "scoring_tasks", "findings", "profiles")  # fmt: skip
 BROKEN = {"missing": "no_such_module:x", "raises": "hostile:raises", "exits": "hostile:exits", "wrong": "hostile:wrong"}
 HOSTILE = """
 wrong = 7

@@ -50,7 +50,7 @@ def test_the_authors_class(shared: Path) -> None:
 
 
 def parts(right: list[int]) -> Parts:
-    return Parts.of([(one, 1) for one in right], [("d", turn, "") for turn in range(len(right))])
+    return Parts.from_fractions([(one, 1) for one in right], [("d", turn, "") for turn in range(len(right))])
 
 
 @given(st.lists(st.tuples(st.sampled_from([0, 1]), st.sampled_from([0, 1])), min_size=1, max_size=40))

@@ -44,7 +44,7 @@ def scored(pairs: Pairs, profile: Profile) -> TrackedSystem:
     scorer = Scorer(profile, SCHEMA)
     for gold, pred in pairs:
         scorer.add(gold, pred)
-    return TrackedSystem.of("s", scorer)
+    return TrackedSystem.from_scorer("s", scorer)
 
 
 def table(pairs: Pairs, profile: Profile) -> dict[tuple[str, str], tuple[float | None, ...]]:

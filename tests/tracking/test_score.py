@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from tests.tracking.build import SCHEMA, dialogue
 from troth import demo
 from troth.core.errors import UserError
 from troth.tracking.explain import explain
 from troth.tracking.score import dst
+from troth.tracking.slot_errors import slot_errors
 
 GOLD, HASTY, STURDY = (demo.path(name) for name in ("gold", "hasty", "sturdy"))
 
@@ -118,3 +120,80 @@ def test_unknown_options_and_rules_are_named() -> None:
         dst(GOLD, HASTY, metric="jga")
     with pytest.raises(UserError, match=r"unit cannot be 'turns' \(did you mean 'turn'"):
         dst(GOLD, HASTY, unit="turns")
+
+
+@pytest.mark.parametrize("profile", ["trade", "mwzeval", "sgd"])
+def test_gold_alone_decides_the_denominators_by_slot(profile: str) -> None:
+    """Whatever a system makes up: a service too early, or a slot that gold never has."""
+    gold = dialogue([{}, {"Stays_1": {"area": "North"}}, {"Stays_1": {"area": "North", "nights": "2"}}])
+    early = dialogue([{"Stays_1": {"area": "North"}}, {"Stays_1": {"area": "North"}}, {"Stays_1": {"area": "South"}}])
+    silent = dialogue([{}, {}, {}])
+    extra = dialogue([{"Stays_1": {"stars": "3"}}, {"Stays_1": {"stars": "3", "area": "North"}}, {}])
+    systems = {"gold": [gold], "early": [early], "silent": [silent], "extra": [extra]}
+    result = dst([gold], pred=systems, schema=SCHEMA, profile=profile, by="slot", metrics="jga,aga", resamples=10)
+    found = {
+        (score.metric, score.group, score.n) for score in result.scores if score.group in ("slot:Stays_1.area", "all")
+    }
+    assert len(found) == 4  # two metrics, two groups: every system has the same n
+    jga = {system: result.score("jga", "slot:Stays_1.area", system) for system in systems}
+    if profile != "sgd":
+        assert {system: (one.value, one.n) for system, one in jga.items()} == {
+            "gold": (1.0, 2), "early": (0.5, 2), "silent": (0.0, 2), "extra": (0.5, 2),
+        }  # fmt: skip
+        assert result.score("jga", "slot:Stays_1.stars", "extra").value == 0.5  # one of gold's two frames has it
+
+
+FREE = {"Sights_1": {"fee": "3"}}
+GOLD_TURNS = [{"Stays_1": {"name": "Alder", "area": "North"}}, {"Stays_1": {"name": "Alder", "area": "North"}, **FREE}]
+PRED_TURNS = [{"Stays_1": {"name": "Birch", "area": "North"}}, {"Stays_1": {"name": "Alder", "area": "North"}}]
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, None], ids=["schema", "no schema"])
+@pytest.mark.parametrize(
+    ("options", "jga", "rule"),
+    [
+        ({}, 0.0, ""),
+        ({"only": "Sights_1"}, 0.5, "only:Sights_1"),
+        ({"only": "sights*"}, 0.5, "only:sights*"),
+        ({"only": "Stays_1"}, 0.5, "only:Stays_1"),
+        ({"only": "*.area"}, 1.0, "only:*.area"),
+        ({"without": "*.name"}, 0.5, "without:*.name"),
+        ({"without": ["*.name", "Sights_1"]}, 1.0, "without:*.name+Sights_1"),
+        ({"only": "Stays_1", "without": "Stays_1.name"}, 1.0, "only:Stays_1|without:Stays_1.name"),
+    ],
+)
+def test_some_slots_alone(schema: Any, options: dict[str, Any], jga: float, rule: str) -> None:
+    gold, pred = [dialogue(GOLD_TURNS)], [dialogue(PRED_TURNS)]
+    result = dst(gold, pred=pred, schema=schema, profile="trade", metrics="jga,slot_f1", resamples=10, **options)
+    assert result["jga"].value == jga
+    assert rule in result["jga"].signature
+    assert ("only:" in result["jga"].signature) == ("only" in options)
+
+
+@pytest.mark.parametrize("metrics", ["jga,aga,slot_f1,sa,jga_cat,jga_noncat,tagging_f1,fga@0.5,turn_match"])
+def test_one_service_alone_is_its_group(metrics: str) -> None:
+    """Under SGD's rules, where units are frames."""
+    every = dst(demo.path("gold"), demo.path("hasty"), metrics=metrics, by="service", resamples=10)
+    alone = dst(demo.path("gold"), demo.path("hasty"), metrics=metrics, only="Stays_1", resamples=10)
+    for name in metrics.split(","):
+        group = every.score(name, "service:Stays_1")
+        assert (alone[name].value, alone[name].n) == (group.value, group.n), name
+
+
+@pytest.mark.parametrize("option", ["only", "without"])
+def test_a_pattern_that_nothing_matches_is_misspelt(option: str) -> None:
+    patterns: dict[str, Any] = {option: "Stay_1"}
+    with pytest.raises(UserError, match=rf"{option} has 'Stay_1', which no slot matches \(did you mean 'Stays_1'"):
+        dst(demo.path("gold"), demo.path("hasty"), metrics="jga", **patterns)
+
+
+def test_slots_that_cause_errors() -> None:
+    """Turns wrong in one slot alone; their cost is what JGA rises by when the slot is left out."""
+    errors = {one.slot: one for one in slot_errors(demo.path("gold"), demo.path("hasty"), profile="trade")}
+    gold, hasty = demo.path("gold"), demo.path("hasty")
+    whole = dst(gold, hasty, profile="trade", metrics="jga", resamples=10)["jga"].value or 0
+    for slot in ("*.area", "Stays_1.hotel_name"):
+        without = dst(gold, hasty, profile="trade", metrics="jga", without=slot, resamples=10)["jga"].value or 0
+        assert errors[slot].cost == pytest.approx(without - whole)
+        assert errors[slot].alone <= errors[slot].wrong
+    assert sum(one.share for one in errors.values() if not one.slot.startswith("*")) <= 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from training.nli.second import step
-from troth.models import catalog, hub
+from troth.models import catalog, download, hub
 
 
 def train_strong(shared: Path, work: Path, pairs: Path, hours: float) -> None:
@@ -17,7 +17,7 @@ def train_strong(shared: Path, work: Path, pairs: Path, hours: float) -> None:
     base, claims, mixture, run = work / "mpnet", work / "all-claims.jsonl", work / "mixture.jsonl", work / "strong"
     if not base.exists():
         with TemporaryDirectory(dir=work) as scratch:
-            catalog.download_files(catalog.find("strong"), Path(scratch), base)
+            download.download_files(catalog.find("strong"), Path(scratch), base)
     step("claims", "--shared", shared, "--replay", "/dev/null", "--times", 3, "--out", claims)
     step("mixture", "--shared", shared, "--acts", pairs, "--claims", claims, "--out", mixture)
     step("strong", "--base", base, "--mixture", mixture, "--out", run, "--hours", hours)

@@ -167,6 +167,12 @@ def figures(nli: Any, data: Path, each: int, wanted: Sequence[str]) -> Iterator[
         yield "summaries", {"n": len(items) // 2, "auroc": area(values, items), "paired": paired(values)}
 
 
+def open_nli(name: str, cache: str | None) -> CachedNli:
+    """The model in a folder that `export` wrote, or any that `--nli` takes."""
+    own = (Path(name) / "model.onnx").is_file()
+    return CachedNli(EmbeddedNli(Path(name)) if own else uncached_nli(name), Store.at(cache))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shared", type=Path, required=True)
@@ -179,8 +185,7 @@ def main() -> None:
     parser.add_argument("--cache", help="a file of answers: stopped, the same command goes on")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    own = (Path(options.model) / "model.onnx").is_file()
-    nli = CachedNli(EmbeddedNli(Path(options.model)) if own else uncached_nli(options.model), Store.at(options.cache))
+    nli = open_nli(options.model, options.cache)
     found, began = {}, time.monotonic()
     for name, told in figures(nli, options.shared / "data", options.each, options.sets):
         found[name] = told

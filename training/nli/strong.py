@@ -3,30 +3,20 @@
     python -m training.nli.strong --base DIR --mixture mixture.jsonl --out DIR --hours 2
 
 The base stays frozen, so a step costs two thirds of full fine-tuning, and what is learnt is small enough to ship.
-The learning rate is warmed up, held, and decays linearly over the last `--decay` share of the time; the same command
-resumes from the last checkpoint. Batches hold pairs of similar length and a fixed number of tokens.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import random
-import shutil
-import time
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import AutoTokenizer, MPNetModel
 
+from training.nli import loop
 from training.nli.data import LABELS
-from training.nli.documents import UNSUPPORTED
 
-MAX_TOKENS = 224
-SMOOTHING = 0.03
 RANK = 16
 FROZEN = 3  # lowest layers without an update: gradients need not reach them
 # Share of each group of sources among the pairs that are drawn; a group is named by the beginning of `from`.
@@ -38,9 +28,6 @@ SHARES = {
     "convfactual": 0.03, "paws": 0.02, "data-to-text": 0.01, "wikisplit": 0.01, "answers": 0.01, "boolq": 0.01,
     "sgd": 0.09, "made": 0.02, "degenerate": 0.035,
 }  # fmt: skip
-# Plain entailment comes first: from all sources at once the model learns nothing for the first hundreds of steps.
-OPENING, OPENING_SOURCES = 130, ("mnli", "snli", "cad", "fever")
-Row = dict[str, Any]
 
 
 class LoraLinear(torch.nn.Module):  # type: ignore[misc]
@@ -56,11 +43,13 @@ class LoraLinear(torch.nn.Module):  # type: ignore[misc]
         return self.base(x) + (x @ self.down.T) @ self.up.T
 
 
-class Classifier(torch.nn.Module):  # type: ignore[misc]
+class Strong(torch.nn.Module):  # type: ignore[misc]
     """MPNet with a three-way head on its first token."""
 
     def __init__(self, folder: Path, rank: int = RANK) -> None:
         super().__init__()
+        self.tokenizer = AutoTokenizer.from_pretrained(folder)
+        self.tokenizer.truncation_side = "left"
         self.encoder = MPNetModel.from_pretrained(folder, add_pooling_layer=False, use_safetensors=True)
         size = self.encoder.config.hidden_size
         self.dense, self.out = torch.nn.Linear(size, size), torch.nn.Linear(size, len(LABELS))
@@ -81,9 +70,20 @@ class Classifier(torch.nn.Module):  # type: ignore[misc]
     def trained(self) -> dict[str, Any]:
         return {name: p for name, p in self.named_parameters() if p.requires_grad}
 
-    def forward(self, ids: Any, mask: Any) -> Any:
+    def rates(self, rate: float) -> list[dict[str, Any]]:
+        """A head as fast as the updates saturates its tanh in a few steps, and nothing is learnt any more."""
+        updates: list[Any] = []
+        norms: list[Any] = []
+        head: list[Any] = []
+        for name, parameter in self.trained().items():
+            inside = norms if name.startswith("encoder.") else head
+            (updates if name.endswith((".up", ".down")) else inside).append(parameter)
+        return [{"params": updates, "rate": rate}, {"params": head, "rate": rate / 6},
+                {"params": norms, "rate": rate / 3}]  # fmt: skip
+
+    def forward(self, encoded: Any) -> Any:
         """Logits of the pair; the last layer is computed for the first token only, which is all that is read."""
-        model = self.encoder
+        model, ids, mask = self.encoder, encoded["input_ids"], encoded["attention_mask"]
         states = model.embeddings(input_ids=ids)
         bias = model.encoder.compute_position_bias(states) + (1.0 - mask[:, None, None, :].float()) * -1e9
         *lower, last = model.encoder.layer
@@ -115,149 +115,9 @@ def _run_layer(layer: Any, states: Any, bias: Any, *, first_only: bool = False) 
     return layer.output.LayerNorm(layer.output.dense(layer.intermediate(attended)) + attended)
 
 
-def pair_loss(logits: Any, labels: Sequence[str]) -> Any:
-    """Cross entropy with smoothed labels; `unsupported` only says that it is not entailment."""
-    log = logits.log_softmax(-1)
-    not_entailed = log[:, 1:].logsumexp(-1)
-    losses = [
-        -not_entailed[i] if label == UNSUPPORTED
-        else -(1 - SMOOTHING) * log[i, LABELS.index(label)] - SMOOTHING * log[i].mean()
-        for i, label in enumerate(labels)
-    ]  # fmt: skip
-    return torch.stack(losses).mean()
-
-
-class Sampler:
-    """Endless batches of similar length: rows of each group in random order, groups by their shares."""
-
-    def __init__(self, rows: Sequence[Row], tokens: int, seed: int) -> None:
-        self.rows, self.tokens, self.rng = rows, tokens, random.Random(seed)
-        groups: dict[str, list[int]] = defaultdict(list)
-        for i, row in enumerate(rows):
-            groups[row["from"].split(":")[0]].append(i)
-        if unknown := groups.keys() - SHARES.keys():
-            raise SystemExit(f"no share for the sources {sorted(unknown)}")
-        self.groups = {name: groups[name] for name in SHARES if groups[name]}
-        self.queues: dict[str, list[int]] = {name: [] for name in self.groups}
-
-    def _draw(self, sources: Sequence[str]) -> int:
-        name = self.rng.choices(sources, [SHARES[name] for name in sources])[0]
-        if not self.queues[name]:
-            self.queues[name] = self.rng.sample(self.groups[name], len(self.groups[name]))
-        return self.queues[name].pop()
-
-    def batches(self, step: int) -> Iterator[list[Row]]:
-        """Batches from this step on; the first ones are of the opening sources."""
-        while True:
-            sources = OPENING_SOURCES if step < OPENING else list(self.groups)
-            window = sorted((self.rows[self._draw(sources)] for _ in range(1024)), key=lambda row: row["length"])
-            batches: list[list[Row]] = [[]]
-            for row in window:
-                if (len(batches[-1]) + 1) * min(row["length"], MAX_TOKENS) > self.tokens:
-                    batches.append([])
-                batches[-1].append(row)
-            self.rng.shuffle(batches)
-            step += len(batches)
-            yield from filter(None, batches)
-
-
-class Training:
-    def __init__(self, options: argparse.Namespace) -> None:
-        self.options, self.step, self.seconds = options, 0, 0.0
-        self.tokenizer = AutoTokenizer.from_pretrained(options.base)
-        self.tokenizer.truncation_side = "left"
-        self.model = Classifier(options.base)
-        trained = self.model.trained()
-        heads = [p for name, p in trained.items() if not name.startswith("encoder.")]
-        lora = [p for name, p in trained.items() if name.endswith((".up", ".down"))]
-        small = [
-            p for name, p in trained.items() if name.startswith("encoder.") and not name.endswith((".up", ".down"))
-        ]
-        self.optimizer = torch.optim.AdamW(
-            # A faster head saturates its tanh in a few steps, and nothing is learnt any more.
-            [{"params": lora, "rate": options.rate}, {"params": heads, "rate": options.rate / 6},
-             {"params": small, "rate": options.rate / 3}], lr=options.rate, weight_decay=0.01)  # fmt: skip
-        options.out.mkdir(parents=True, exist_ok=True)
-        self.checkpoint = options.out / "checkpoint.pt"
-        if self.checkpoint.exists():
-            saved = torch.load(self.checkpoint, weights_only=True)
-            self.model.load_state_dict(saved["model"], strict=False)
-            rates = [group["rate"] for group in self.optimizer.param_groups]
-            self.optimizer.load_state_dict(saved["optimizer"])
-            for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-                group["rate"] = rate  # a resumed run may have another
-            self.step, self.seconds = saved["step"], saved["seconds"]
-
-    def rate(self) -> float:
-        """Factor of the learning rate: warm-up over 40 steps, constant, linear decay at the end of the time."""
-        left = 1 - self.seconds / (self.options.hours * 3600)
-        return float(min(1.0, (self.step + 1) / 40, max(0.0, left / self.options.decay)))
-
-    def learn(self, rows: Sequence[Row]) -> float:
-        encoded = self.tokenizer([r["premise"] for r in rows], [r["hypothesis"] for r in rows], padding=True,
-                                 truncation="only_first", max_length=MAX_TOKENS, return_tensors="pt")  # fmt: skip
-        logits = self.model(encoded["input_ids"], encoded["attention_mask"])
-        loss = pair_loss(logits, [row["label"] for row in rows])
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_([p for group in self.optimizer.param_groups for p in group["params"]], 1.0)
-        factor = self.rate()
-        for group in self.optimizer.param_groups:
-            group["lr"] = group["rate"] * factor
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        self.step += 1
-        return float(loss.item())
-
-    def save(self) -> None:
-        state = {name: p.detach() for name, p in self.model.trained().items()}
-        new = self.checkpoint.with_suffix(".new")
-        torch.save({"model": state, "optimizer": self.optimizer.state_dict(), "step": self.step,
-                    "seconds": self.seconds}, new)  # fmt: skip
-        new.replace(self.checkpoint)
-        if self.step % 400 == 0:  # a run that goes wrong is continued from an earlier state
-            shutil.copy(self.checkpoint, self.checkpoint.with_stem(f"step-{self.step}"))
-
-
-def train(options: argparse.Namespace) -> None:
-    torch.manual_seed(options.seed)
-    torch.set_num_threads(options.threads)
-    training = Training(options)
-    rows = [json.loads(line) for line in options.mixture.read_text(encoding="utf-8").splitlines()]
-    for row in rows:
-        row["length"] = int(1.35 * len(row["premise"].split()) + 1.35 * len(row["hypothesis"].split())) + 6
-    sampler = Sampler(rows, options.tokens, options.seed + training.step)
-    lost, pairs, tokens, began = 0.0, 0, 0, time.monotonic()
-    print(f"{len(rows)} pairs, from step {training.step}, {training.seconds / 60:.0f} minutes done", flush=True)
-    for batch in sampler.batches(training.step):
-        started = time.monotonic()
-        lost += training.learn(batch)
-        training.seconds += time.monotonic() - started
-        pairs, tokens = pairs + len(batch), tokens + sum(row["length"] for row in batch)
-        if training.step % 20 == 0:
-            spent = time.monotonic() - began
-            print(f"step {training.step} loss {lost / 20:.4f} {pairs / spent:.1f} pairs/s {tokens / spent:.0f} tokens/s"
-                  f" rate {training.rate():.2f} at {training.seconds / 60:.1f} min", flush=True)  # fmt: skip
-            lost, pairs, tokens, began = 0.0, 0, 0, time.monotonic()
-        if training.step % 50 == 0:
-            training.save()
-        if training.seconds > options.hours * 3600:
-            break
-    training.save()
-    print("done", flush=True)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--base", type=Path, required=True, help="the folder of all-mpnet-base-v2")
-    parser.add_argument("--mixture", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--hours", type=float, default=2.0, help="training time in all, over resumed runs")
-    parser.add_argument("--decay", type=float, default=0.2, help="share of the time in which the rate decays")
-    parser.add_argument("--tokens", type=int, default=1600, help="tokens of a batch")
-    parser.add_argument("--rate", type=float, default=3e-4)  # at 1e-3 it forgets what it has learnt
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=0)
-    train(parser.parse_args())
+    options = loop.options(__doc__, hours=2.0, rate=3e-4)  # at 1e-3 it forgets what it has learnt
+    loop.train(Strong(options.base), SHARES, options)
 
 
 if __name__ == "__main__":

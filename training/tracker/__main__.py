@@ -1,7 +1,8 @@
 """The whole recipe: `make tracker`. Training goes on where it was stopped.
 
-Two trackers of the same budget: `troth-track` learns from the schemas as they are, `troth-track-robust` also from the
-five other wordings that SGD-X has of the training schemas.
+Two trackers of the same budget, in two phases. First SGD alone: `troth-track` with its schemas as they are,
+`troth-track-robust` also under the five other wordings that SGD-X has of them. Then SGD and MultiWOZ: `troth-track` as
+they are, `troth-track-robust` also under other wordings and as twins with other names, disfluencies and paraphrases.
 """
 
 from __future__ import annotations
@@ -10,18 +11,23 @@ import argparse
 import shutil
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import AutoModel
 
 import troth
+from training.tracker.data import make_training_data
 from training.tracker.export import export
 from troth.models import hub
 from troth.systems.span.exported import pack_words, unpack_words
 from troth.systems.span.tracking import TOKENIZER
 
-FIT = {"steps": 2000, "batch": 32, "rate": 5e-4, "bfloat16": True, "evaluate_every": 1000, "save_every": 250}
-TRACKERS = {"troth-track": None, "troth-track-robust": "oracle"}
+FIRST = {"steps": 2000, "batch": 32, "rate": 5e-4, "bfloat16": True, "evaluate_every": 1000, "save_every": 250}
+SECOND = {"steps": 1500, "batch": 32, "rate": 3e-4, "evaluate_every": 500, "save_every": 100}
+STRESSES = "schema=0.3,names=0.5,disfluency=0.5,paraphrase=0.5"
+TRACKERS = ("troth-track", "troth-track-robust")
+ROBUST = TRACKERS[1]
 
 
 def encoder(out: Path) -> None:
@@ -41,22 +47,29 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path(".tracker"))
     parser.add_argument("--out", type=Path, default=Path("src/troth/models/trackers"))
     options = parser.parse_args()
-    sgd = options.shared / "data/sgd"
-    options.work.mkdir(exist_ok=True)
-    if not (options.work / "train/schema.json").exists():
+    sgd, work = options.shared / "data/sgd", options.work
+    work.mkdir(exist_ok=True)
+    if not (work / "first/train/schema.json").exists():
         with tarfile.open(sgd / "train.tar.gz") as archive:
-            archive.extractall(options.work, filter="data")
-        shutil.copyfile(sgd / "train/schema.json", options.work / "train/schema.json")
-    if not (options.work / "encoder").exists():
-        encoder(options.work / "encoder")
+            archive.extractall(work / "first", filter="data")
+        shutil.copyfile(sgd / "train/schema.json", work / "first/train/schema.json")
+    if not (work / "encoder").exists():
+        encoder(work / "encoder")
+    data, wordings = make_training_data(options.shared, work / "second")
     folders = {}
-    for name, augment in TRACKERS.items():
-        folders[name] = options.work / name
+    for name in TRACKERS:
+        first: dict[str, Any] = {"augment": "oracle", "schemas": sgd / "sgd_x/data"} if name == ROBUST else {}
         troth.train_tracker(
-            options.work / "train", folders[name], recipe="span", model=options.work / "encoder", dev=sgd / "dev",
-            augment=augment, schemas=sgd / "sgd_x/data" if augment else None, fit=FIT,
+            work / "first/train", work / f"{name}-first", recipe="span", model=work / "encoder", dev=sgd / "dev",
+            fit=FIRST, **first,
         )  # fmt: skip
-    export({name: folder / "best-jga" for name, folder in folders.items()}, options.out)
+        second: dict[str, Any] = {"augment": STRESSES, "schemas": wordings, "shots": "40%"} if name == ROBUST else {}
+        troth.train_tracker(
+            data, work / name, recipe="span", model=work / f"{name}-first/best-jga", dev=sgd / "dev", dev_limit=60,
+            sets="NED,SDI,PI", fit=SECOND, **second,
+        )  # fmt: skip
+        folders[name] = work / name / "last"
+    export(folders, options.out)
 
 
 if __name__ == "__main__":

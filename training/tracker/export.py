@@ -31,6 +31,7 @@ from troth.systems.span.tracking import TOKENIZER
 from troth.systems.tracker import CARD, TrackerCard, describe
 
 OPSET = 18
+REVISION = "2"
 ENCODER = "minilm-l6"  # what they were trained from, with its word vectors in 4 bits
 
 
@@ -63,7 +64,7 @@ class Upper(torch.nn.Module):  # type: ignore[misc]
         self.network = network
 
     def forward(self, states: Any, segments: Any) -> Any:
-        return self.network.words(states, segments)
+        return self.network.read_words(states, segments)
 
 
 class Queries(torch.nn.Module):  # type: ignore[misc]
@@ -78,14 +79,14 @@ class Queries(torch.nn.Module):  # type: ignore[misc]
 def export(folders: dict[str, Path], out: Path) -> None:
     """Writes the shared files and a folder for each tracker."""
     out.mkdir(parents=True, exist_ok=True)
-    first = _opened(next(iter(folders.values())))
+    first = open_tracker(next(iter(folders.values())))
     _shared(first, out)
     for name, folder in folders.items():
-        model = _opened(folder)
+        model = open_tracker(folder)
         for mine, theirs in zip(model.encoder.parameters(), first.encoder.parameters(), strict=True):
             assert torch.equal(mine, theirs), "trackers that are shipped together share their encoder"
         (out / name).mkdir(exist_ok=True)
-        _trained(model, out / name)
+        write_network(model, out / name)
         card = msgspec.json.decode((folder / CARD).read_bytes(), type=TrackerCard)
         describe(out / name, msgspec.structs.replace(card, model=ENCODER))
     _release(out)
@@ -95,11 +96,12 @@ def _release(out: Path) -> None:
     """Writes the SHA-256 of all files, by which they are verified when a tracker is loaded."""
     files = sorted(file for file in out.rglob("*") if file.is_file() and file.name not in (RELEASED, "CARD.md"))
     digests = {str(file.relative_to(out)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
-    (out / RELEASED).write_bytes(encode_indented({"name": "troth-track", "revision": "1", "sha256": digests}))
+    (out / RELEASED).write_bytes(encode_indented({"name": "troth-track", "revision": REVISION, "sha256": digests}))
 
 
-def _opened(folder: Path) -> SpanModel:
-    model = recipe_of("span").open(str(folder), trained=True)
+def open_tracker(folder: Path, *, trained: bool = True) -> SpanModel:
+    """The tracker in a folder, or, if it is not `trained`, a new one on the encoder there."""
+    model = recipe_of("span").open(str(folder), trained=trained)
     assert isinstance(model, SpanModel)
     model.module.eval()
     return model
@@ -118,7 +120,8 @@ def _shared(model: SpanModel, out: Path) -> None:
     _write(sentence, (states, mask), out / SENTENCE, {"states": axes, "mask": axes}, {"vectors": {0: "texts"}})
 
 
-def _trained(model: SpanModel, folder: Path) -> None:
+def write_network(model: SpanModel, folder: Path, *, int8: bool = True) -> None:
+    """Writes what was trained to a folder: the upper layers, and the queries."""
     width = model.encoder.config.hidden_size
     turns, tokens, rows, queries, sources = 2, 8, 3, 5, 2
     flags = model.module.flag.in_features
@@ -136,11 +139,14 @@ def _trained(model: SpanModel, folder: Path) -> None:
               "flags": asked, "sources": {0: "rows", 1: "sources"}}  # fmt: skip
     outputs = {"scores": asked, "places": {1: "rows", 2: "queries", 3: "tokens"}, "carried": {**asked, 2: "sources"}}
     assert tuple(outputs) == Answers._fields
-    _write(Queries(model.module), arrays, folder / MODEL, inputs, outputs)
-    _write(Upper(model.module), arrays[:2], folder / UPPER, {"states": words, "segments": words}, {"words": words})
+    _write(Queries(model.module), arrays, folder / MODEL, inputs, outputs, int8=int8)
+    states = {"states": words, "segments": words}
+    _write(Upper(model.module), arrays[:2], folder / UPPER, states, {"words": words}, int8=int8)
 
 
-def _write(module: Any, arrays: Any, file: Path, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
+def _write(
+    module: Any, arrays: Any, file: Path, inputs: dict[str, Any], outputs: dict[str, Any], *, int8: bool = True
+) -> None:
     whole = file.with_suffix(".whole")
     with torch.no_grad():
         torch.onnx.export(
@@ -155,7 +161,8 @@ def _write(module: Any, arrays: Any, file: Path, inputs: dict[str, Any], outputs
         )
     small = onnx.load(whole)
     whole.unlink()
-    shrink(small)
+    if int8:
+        shrink(small)
     onnx.save(small, file)
 
 

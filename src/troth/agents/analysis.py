@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,8 +13,9 @@ import numpy as np
 from troth.agents import forbidden
 from troth.agents.claims import ActionClaim, action_claims
 from troth.agents.corpus import AgentCorpus, AgentSystem
+from troth.agents.judge import AgentJudge, JudgedTrial
 from troth.agents.matching import MatchedCalls, compose_trajectory, match_calls
-from troth.agents.provenance import Unsourced, count_checked, find_unsourced
+from troth.agents.provenance import Unsourced, check_values
 from troth.agents.rules import MatchingRule
 from troth.agents.sources import Sources
 from troth.agents.states import PROFILE, FoldedStates, NearestPairs, fold, pair_nearest
@@ -22,7 +23,6 @@ from troth.agents.support import Detail, find_details
 from troth.agents.tools import Toolbox, has_failed
 from troth.core.parts import NONE, Parts, Units
 from troth.core.trajectories import LocatedCall, Trajectory, Usage
-from troth.tracking.dialogues import DialogueRecorder
 from troth.tracking.frames import Frames
 from troth.tracking.scorer import Scorer
 
@@ -30,7 +30,7 @@ SOLVED = 1.0 - 1e-6  # as τ-bench has it: a reward of 1, up to rounding
 
 
 class CallFacts(NamedTuple):
-    """What is found about one call by itself."""
+    """Findings about a single call."""
 
     numbered: LocatedCall
     writes: bool
@@ -55,10 +55,11 @@ class TrialAnalysis:
     claims: tuple[ActionClaim, ...] = ()
     details: tuple[Detail, ...] = ()
     absent: bool = False
+    judged: JudgedTrial | None = None  # by a chat model; None: it was not asked
 
     @property
     def item(self) -> str:
-        """What tells trials of one task apart in rows."""
+        """Name of the trial, to distinguish trials of one task."""
         return f"trial {self.trial.trial}"
 
     @property
@@ -83,8 +84,9 @@ class AnalysisRules:
     """By what trials are judged: the matching rule, what counts as solved, and what an answer may rest on."""
 
     rule: MatchingRule
-    solved: str  # "reward" or "match"
+    solved: str  # "reward", "match" or "judge"
     context: tuple[str, ...] = ("tools", "user", "system")
+    judge: AgentJudge | None = None
 
 
 @dataclass(frozen=True)
@@ -94,8 +96,6 @@ class AgentAnalysis:
     name: str
     rules: AnalysisRules
     trials: tuple[TrialAnalysis, ...]
-    scorer: Scorer = field(repr=False)
-    recorder: DialogueRecorder = field(repr=False)
 
     @property
     def tasks(self) -> list[str]:
@@ -110,8 +110,13 @@ class AgentAnalysis:
 
     @cached_property
     def frames(self) -> Frames:
-        """The states of all trials, as state tracking scores them."""
-        return self.scorer.frames()
+        """The states of all trials, as state tracking scores them; made when a metric asks for them."""
+        scorer = Scorer(PROFILE, None)
+        for trial in self.trials:
+            if trial.states is not None:
+                gold, pred = trial.states.dialogues(trial.trial.id, trial.trial.users())
+                scorer.add(gold, None if trial.absent else pred)
+        return scorer.frames()
 
     @property
     def tools(self) -> list[str]:
@@ -127,13 +132,13 @@ class AgentAnalysis:
         """Parts with one unit per trial; None where a metric does not apply to it."""
         values = [(fraction(trial), trial) for trial in self.trials]
         keys = [(trial.trial.unit, NONE, trial.item) for value, trial in values if value is not None]
-        return Parts.of([value for value, _ in values if value is not None], keys)
+        return Parts.from_fractions([value for value, _ in values if value is not None], keys)
 
     def of_tasks(self, fraction: Callable[[list[TrialAnalysis]], tuple[float, float] | None]) -> Parts:
         """Parts with one unit per task."""
         values = [(task, fraction(trials)) for task, trials in self.by_task.items()]
         keys = [(task, NONE, "") for task, value in values if value is not None]
-        return Parts.of([value for _, value in values if value is not None], keys)
+        return Parts.from_fractions([value for _, value in values if value is not None], keys)
 
     def relabelled(self, parts: Parts) -> Parts:
         """Parts of the tracking metrics, whose dialogues are trials, with tasks as what is resampled."""
@@ -150,26 +155,35 @@ class AgentAnalysis:
 
 def analyse(corpus: AgentCorpus, system: AgentSystem, rules: AnalysisRules) -> AgentAnalysis:
     """Every trial of a system, and an absent one for each task that it has no trial of."""
-    scorer = Scorer(PROFILE, None)
-    recorder = DialogueRecorder(PROFILE, None, scorer)
-    trials: list[TrialAnalysis] = []
     absent = [Trajectory(task, corpus.tasks[task].messages, task) for task in system.missing]
-    for trial in (*system.trials, *absent):
-        analysis = _analyse_trial(corpus, trial, rules, absent=trial.unit in system.missing)
-        trials.append(analysis)
-        if analysis.states is not None:
-            gold, pred = analysis.states.dialogues(trial.id, trial.users())
-            for consumer in (scorer, recorder):
-                consumer.add(gold, None if analysis.absent else pred)
-    return AgentAnalysis(system.name, rules, tuple(trials), scorer, recorder)
+    missing = frozenset(system.missing)
+    trials = [_analyse_trial(corpus, trial, rules, absent=trial.unit in missing) for trial in (*system.trials, *absent)]
+    if rules.judge is not None:
+        trials = _judge_trials(trials, rules.judge, decides=rules.solved == "judge")
+    return AgentAnalysis(system.name, rules, tuple(trials))
+
+
+def _judge_trials(trials: list[TrialAnalysis], judge: AgentJudge, *, decides: bool) -> list[TrialAnalysis]:
+    """Trials with the verdicts of a judge, who sees only transcripts that were read as a whole."""
+    whole = [trial for trial in trials if not trial.absent and not trial.trial.unread]
+    verdicts = {id(one): judged for one, judged in zip(whole, judge.judge([one.trial for one in whole]), strict=True)}
+    marked = [replace(trial, judged=verdicts.get(id(trial))) for trial in trials]
+    if not decides:
+        return marked
+    return [trial if trial.absent else replace(trial, solved=_judged_success(trial)) for trial in marked]
+
+
+def _judged_success(trial: TrialAnalysis) -> float | None:
+    return None if trial.judged is None or trial.judged.success is None else trial.judged.success.value
 
 
 def _analyse_trial(corpus: AgentCorpus, trial: Trajectory, rules: AnalysisRules, *, absent: bool) -> TrialAnalysis:
     toolbox, gold = corpus.toolbox(trial), corpus.gold(trial)
-    matched = None if gold is None else match_calls(trial, gold, rules.rule, toolbox)
+    composed = compose_trajectory(trial)
+    matched = None if gold is None else match_calls(trial, gold, rules.rule, toolbox, composed)
     near = None if matched is None else pair_nearest(matched, rules.rule, toolbox)
     states = None if matched is None or near is None else fold(trial, matched, near, rules.rule, toolbox)
-    trial = compose_trajectory(trial)
+    trial = composed
     if absent:
         return TrialAnalysis(trial, (), matched, near, states, 0.0, absent=True)
     seen = Sources(trial)
@@ -198,9 +212,8 @@ def _analyse_calls(trial: Trajectory, toolbox: Toolbox, seen: Sources) -> Iterat
         if not lost:
             earlier.add(key)
         tool = toolbox.tools.get(numbered.call.tool)
-        lacking = tuple(find_unsourced(numbered, seen, tool, writes=writes))
+        checked, lacking = check_values(numbered, seen, tool, writes=writes)
         why, unchecked = forbidden.check_call(numbered.call, toolbox)
-        checked = count_checked(numbered, tool, writes=writes)
         yield CallFacts(numbered, writes, lost, why, repeats, checked, lacking, unchecked)
 
 

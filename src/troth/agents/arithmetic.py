@@ -54,7 +54,7 @@ _PERIODS = (
 
 @dataclass(frozen=True)
 class Basis:
-    """What an answer may be calculated from."""
+    """Numbers that an answer may be calculated from."""
 
     text: str  # the sentence or answer around the number
     shown: Sequence[Amount]  # numbers of the answer that are supported

@@ -23,6 +23,7 @@ from troth.agents.provenance import is_identifier, key_words, leaves
 from troth.agents.sources import SPELT, decode_json, walk_objects, word_forms
 from troth.agents.statements import ANY, Statement, families, find_statements, tool_families, verbs
 from troth.agents.tools import READING, Toolbox, has_failed, tool_words
+from troth.core.text_cache import text_cache
 from troth.core.trajectories import LocatedCall, Trajectory
 from troth.text.facts import normalize_number
 from troth.text.lexicon import load_table, word_set
@@ -31,6 +32,7 @@ STATUS = frozenset(("status", "state", "result", "outcome", "estado"))
 OUTCOMES = frozenset(("target", "actual", "filled", "tickets", "count", "quantity"))  # keys of what a call came to
 NAMES = frozenset(("name", "title", "label", "product", "item", "subject", "titel", "nombre", "room", "device"))
 IDS = frozenset(("id", "sku", "number", "code"))
+MOST_NAMES = 5  # tools that a reason names
 _NUMBER = re.compile(r"(?<![\w.,#-])\d{4,}(?![\w,]|\.\d)")
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]*\w")
 _ENDING = re.compile(r"(?:ending|ends|end) (?:in|with) \W*(\d{3,})", re.IGNORECASE)
@@ -153,23 +155,24 @@ class History:
             behind = before
         else:
             behind = [one for one in before if family in tool_families(one.tool)]
-        verdict = self._compare(statement, behind)
+        verdict = self._compare(statement, behind, before)
         if not verdict.supported and not statement.active:
             report = self._find_report(statement, index)
             if report is not None and verdict.evidence is None:
                 return Verdict(True, report)
         return verdict
 
-    def _compare(self, statement: Statement, behind: Sequence[Attempt]) -> Verdict:
+    def _compare(self, statement: Statement, behind: Sequence[Attempt], before: Sequence[Attempt]) -> Verdict:
+        """Compares a statement with the calls that may stand behind it, which are some of those before it."""
         done = [one for one in behind if not one.failed and not one.refusal]
         if not done:
             if behind:
                 last = behind[-1]
                 why = "failed" if last.failed else f"has the status '{last.refusal}'"
                 return Verdict(False, None, f"the call of {last.tool} {why}", last.located.result)
-            return Verdict(False, None, "no call did this")
+            return Verdict(False, None, f"no call did what '{statement.verb}' says ({_describe_calls(before)})")
         for check in (self._check_ids, self._check_objects):
-            if (wrong := check(statement, behind, done)) is not None:
+            if (wrong := check(statement, behind, done, before)) is not None:
                 return wrong
         matching = [one for one in done if _mentions(one, _identifiers(statement.clause))] or done
         last = matching[-1]
@@ -179,7 +182,9 @@ class History:
                 return Verdict(True, one.located.message)
         return Verdict(False, None, reason, last.located.result)
 
-    def _check_ids(self, statement: Statement, behind: Sequence[Attempt], done: Sequence[Attempt]) -> Verdict | None:
+    def _check_ids(
+        self, statement: Statement, behind: Sequence[Attempt], done: Sequence[Attempt], before: Sequence[Attempt]
+    ) -> Verdict | None:
         """Every identifier of the claim must be in a call that succeeded, or belong to one of another shape."""
         ids = _identifiers(statement.clause)
         missing = [id for id in ids if not any(_has(one, id) for one in done)]
@@ -194,7 +199,7 @@ class History:
         failed = next((one for one in behind if one not in done and _has(one, wrong[0])), None)
         if failed is not None:
             return Verdict(False, None, f"the call of {failed.tool} with {wrong[0]} failed", failed.located.result)
-        return Verdict(False, None, f"no call of {done[-1].tool} has {wrong[0]}", done[-1].located.message)
+        return Verdict(False, None, _describe_miss(statement, wrong[0], before), done[-1].located.message)
 
     def _belongs(self, id: str, done: Iterable[Attempt]) -> bool:
         """Whether a result that names the identifier also has an argument of a call: the order of a charge."""
@@ -203,7 +208,7 @@ class History:
         return any(_is_in(id, text) and any(_is_in(value, text) for value in values) for text in texts)
 
     def _check_objects(
-        self, statement: Statement, behind: Sequence[Attempt], done: Sequence[Attempt]
+        self, statement: Statement, behind: Sequence[Attempt], done: Sequence[Attempt], before: Sequence[Attempt]
     ) -> Verdict | None:
         """What the claim names must not be the object of a failed call, or another object than that of the calls."""
         words = {word for word in word_forms(statement.clause) if len(word) > 2 and word not in verbs()}
@@ -218,9 +223,7 @@ class History:
         shared = frozenset.intersection(*self.names.values()) if len(self.names) > 1 else frozenset()
         named = {id for id, own in self.names.items() if (own - shared - reached) & words and len(self.names) > 1}
         if named and acted and not named & acted and {_shape(id) for id in named} & {_shape(id) for id in acted}:
-            return Verdict(
-                False, None, f"no call of {done[-1].tool} is about {sorted(named)[0]}", done[-1].located.message
-            )
+            return Verdict(False, None, _describe_miss(statement, sorted(named)[0], before), done[-1].located.message)
         return None
 
     def _object_words(self, one: Attempt) -> frozenset[str]:
@@ -243,6 +246,19 @@ class History:
         return None
 
 
+def _describe_miss(statement: Statement, id: str, before: Sequence[Attempt]) -> str:
+    return f"'{statement.verb}' is said of {id}, which no successful call has ({_describe_calls(before)})"
+
+
+def _describe_calls(before: Sequence[Attempt]) -> str:
+    """The calls that a claim could rest on, by name."""
+    names = list(dict.fromkeys(one.tool for one in before))
+    if not names:
+        return "no call before it changes something"
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"calls that change something: {', '.join(names[:MOST_NAMES])}{more}"
+
+
 def _is_handoff(tool: str) -> bool:
     """Whether a tool hands over to a person: it changes nothing by itself, and a claim may rest on it."""
     words = tool_words(tool)
@@ -257,7 +273,8 @@ def _is_name(key: str) -> bool:
     return not key_words(key).isdisjoint(NAMES)
 
 
-def _identifiers(clause: str) -> list[str]:
+@text_cache
+def _identifiers(clause: str) -> tuple[str, ...]:
     """Identifiers of a clause, in lower case; amounts, dates and times are none."""
     ids = [code.text for code in find_codes(clause)]
     ids += _ENDING.findall(clause)
@@ -268,7 +285,7 @@ def _identifiers(clause: str) -> list[str]:
         if mention.kind == "number" and not mention.unit
     }
     ids += (match[0] for match in _NUMBER.finditer(clause) if match.span() in plain)
-    return list(dict.fromkeys(id.lstrip("#").lower() for id in ids))
+    return tuple(dict.fromkeys(id.lstrip("#").lower() for id in ids))
 
 
 def _is_in(id: str, text: str) -> bool:

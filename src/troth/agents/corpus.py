@@ -64,13 +64,13 @@ class AgentCorpus:
     tools: tuple[Tool, ...] = ()  # of all tasks
     writing: frozenset[str] | None = None
     notes: list[str] = field(default_factory=list)
-    _boxes: dict[tuple[str, ...], Toolbox] = field(default_factory=dict)
+    _boxes: dict[tuple[int, ...], Toolbox] = field(default_factory=dict)
 
     def toolbox(self, trial: Trajectory) -> Toolbox:
         """The tools of a trial: its own, its task's, or those of all tasks."""
         task = self.tasks.get(trial.unit)
         known = trial.tools or (task.tools if task else ()) or self.tools
-        if (key := tuple(f"{tool.name}@{id(tool)}" for tool in known)) not in self._boxes:
+        if (key := tuple(map(id, known))) not in self._boxes:
             self._boxes[key] = Toolbox({tool.name: tool for tool in known}, self.writing)
         return self._boxes[key]
 
@@ -79,7 +79,8 @@ class AgentCorpus:
         task = self.tasks[trial.unit]
         if task.expected is None:
             return None
-        return tuple(_name_arguments(expected, self.toolbox(trial)) for expected in task.expected)
+        toolbox = self.toolbox(trial)
+        return tuple(_name_arguments(expected, toolbox) for expected in task.expected)
 
     @cached_property
     def has_gold(self) -> bool:

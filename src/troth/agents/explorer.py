@@ -8,7 +8,6 @@ from itertools import zip_longest
 import msgspec
 
 from troth.agents.analysis import AgentAnalysis, CallFacts, TrialAnalysis, first_wrong_turn, same_state
-from troth.agents.matching import compose_call
 from troth.agents.metrics import written_calls
 from troth.storage import trajectory_views as views
 from troth.storage.explorer import Archive, Header
@@ -66,11 +65,8 @@ def _call(trial: TrialAnalysis, facts: CallFacts) -> views.CallView:
 def _verdict(trial: TrialAnalysis, facts: CallFacts) -> tuple[views.CallVerdict, int | None, tuple[str, ...]]:
     if trial.matched is None or trial.near is None:
         return "unknown", None, ()
-    own = compose_call(facts.numbered.call)
-    counted = [call.call for call in trial.matched.calls]
-    index = next((n for n, call in enumerate(counted) if call is own), None)
-    if index is None and own is not facts.numbered.call:  # composed anew: another object with the same values
-        index = counted.index(own) if own in counted else None
+    own = facts.numbered.number
+    index = next((index for index, call in enumerate(trial.matched.calls) if call.number == own), None)
     if index is None:
         return "uncounted", None, ()
     if (gold := next((gold for gold, number in trial.near.pairs.items() if number == index), None)) is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from troth.agents import explorer
 from troth.agents.analysis import AgentAnalysis, CallFacts, TrialAnalysis, first_wrong_turn
-from troth.agents.metrics import STATES, written_calls
+from troth.agents.metrics import JUDGED, STATES, written_calls
 from troth.core.result import Finding
 from troth.core.trajectories import LocatedCall
 
@@ -34,6 +34,9 @@ KINDS: dict[str, tuple[str, ...]] = {
     "unsupported_times": ("time",),
     "unsupported_names": ("name",),
     "grounded_answers": ("claim", *DETAILS),
+    "judge_claims": ("judged claim",),
+    "judge_policy": ("judged breach",),
+    "judge_success": ("judged failure",),
     "wavering_tasks": ("wavers",),
     "same_calls": ("other changes",),
 }
@@ -76,6 +79,7 @@ def findings(system: AgentAnalysis) -> Iterator[AgentFinding]:
         yield from own.details()
         yield from own.calls()
         yield from own.gold()
+        yield from own.judged()
     for task, trials in system.by_task.items():
         solved = [trial for trial in trials if trial.solved]
         failed = [trial for trial in trials if trial.solved == 0.0]
@@ -163,6 +167,21 @@ class TrialFindings:
             yield self._finding("not gold's", None, reason=matched.error)
         if (turn := first_wrong_turn(trial)) is not None or (trial.absent and trial.states is not None):
             yield self._finding("wrong state", None, reason=f"the state is wrong from user turn {turn or 0} on")
+
+    def judged(self) -> Iterator[AgentFinding]:
+        """What a judge objects to: sentences, calls, or the whole."""
+        verdicts = self.trial.judged
+        questions = (
+            () if verdicts is None else zip(JUDGED, (verdicts.claims, verdicts.policy, verdicts.success), strict=True)
+        )
+        for metric, judgement in questions:
+            for found in () if judgement is None else judgement.found:
+                item = found.item
+                span = (
+                    {} if item is None else {"start": item.start, "end": item.end, "text": item.text, "tool": item.tool}
+                )
+                message = found.evidence if item is None else item.message
+                yield self._finding(KINDS[metric][0], message, reason=found.reason, evidence=found.evidence, **span)
 
 
 def _faults(call: CallFacts) -> Iterator[tuple[str, str]]:

@@ -24,6 +24,10 @@ from troth.core.trajectories import Call
 TYPES = {"dict": "object", "float": "number", "double": "number", "tuple": "array", "list": "array", "int": "integer",
          "str": "string", "bool": "boolean"}  # fmt: skip
 KNOWN = ("object", "array", "string", "number", "integer", "boolean", "null")
+# Schemas of these keys and types alone are checked without the library: see `_PlainSchema`.
+PLAIN_KEYS = frozenset(("type", "properties", "required", "additionalProperties", "description", "title"))
+PLAIN_PROPERTY_KEYS = frozenset(("type", "description", "title", "enum", "default", "examples"))
+PLAIN_TYPES: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
 LONGEST = 200  # characters of a message that quotes a value
 MAX_STEPS = 100_000  # keywords that one check applies; a schema whose references branch would apply billions
 MAX_MEMORY = 1 << 22  # bytes of a compiled pattern
@@ -71,9 +75,12 @@ def check_call(call: Call, toolbox: Toolbox) -> SchemaVerdict:
         return SchemaVerdict(f"there is no tool '{call.tool}'")
     if is_too_deep(tool.parameters) or is_too_deep(call.arguments):
         return SchemaVerdict(unchecked=TOO_DEEP)
-    validator = _validator(msgspec.json.encode(tool.parameters))
+    parameters = msgspec.json.encode(tool.parameters)
+    validator = _validator(parameters)
     if validator is None or isinstance(validator, str):
         return SchemaVerdict(unchecked=validator)
+    if (plain := _plain_schema(parameters)) is not None and plain.allows(call.arguments):
+        return SchemaVerdict()
     from referencing.exceptions import Unresolvable
 
     _work.steps, _work.unchecked = 0, None
@@ -91,6 +98,47 @@ def check_call(call: Call, toolbox: Toolbox) -> SchemaVerdict:
     path = ".".join(map(str, error.path))
     message = error.message if len(error.message) <= LONGEST else error.message[: LONGEST - 1] + "…"
     return SchemaVerdict(f"{path}: {message}" if path else message, _work.unchecked)
+
+
+class _PlainSchema(NamedTuple):
+    """What most tools ask for: texts, numbers and truth values by name. What it allows, a full check allows, too."""
+
+    properties: dict[str, tuple[type, tuple[str, ...] | None]]
+    required: tuple[str, ...]
+    open: bool  # further arguments are allowed
+
+    def allows(self, arguments: dict[str, Any]) -> bool:
+        for name, value in arguments.items():
+            kind, choices = self.properties.get(name, (None, None))
+            if kind is None:
+                if not self.open:
+                    return False
+                continue
+            is_of_kind = type(value) is kind or (kind is float and type(value) is int)
+            if not is_of_kind or (choices is not None and value not in choices):
+                return False
+        return all(name in arguments for name in self.required)
+
+
+@text_cache
+def _plain_schema(parameters: bytes) -> _PlainSchema | None:
+    """The schema as a plain one; None if it says anything else."""
+    schema = json_schema(msgspec.json.decode(parameters), dialects=False)
+    if not isinstance(schema, dict) or schema.get("type") != "object" or schema.keys() - PLAIN_KEYS:
+        return None
+    further, properties = schema.get("additionalProperties", True), schema.get("properties", {})
+    if not isinstance(further, bool) or not isinstance(properties, dict):
+        return None
+    plain: dict[str, tuple[type, tuple[str, ...] | None]] = {}
+    for name, own in properties.items():
+        kind = PLAIN_TYPES.get(str(own.get("type"))) if isinstance(own, dict) else None
+        if kind is None or own.keys() - PLAIN_PROPERTY_KEYS:
+            return None
+        choices = own.get("enum")
+        if choices is not None and (kind is not str or not all(isinstance(choice, str) for choice in choices)):
+            return None
+        plain[name] = kind, None if choices is None else tuple(choices)
+    return _PlainSchema(plain, tuple(schema.get("required", ())), further)
 
 
 @text_cache

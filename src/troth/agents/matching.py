@@ -43,13 +43,21 @@ class MatchedCalls(NamedTuple):
         return [index for index in range(len(self.gold)) if index not in self.pairs]
 
 
-def match_calls(trajectory: Trajectory, gold: Sequence[Expected], rule: MatchingRule, toolbox: Toolbox) -> MatchedCalls:
+def match_calls(
+    trajectory: Trajectory,
+    gold: Sequence[Expected],
+    rule: MatchingRule,
+    toolbox: Toolbox,
+    composed: Trajectory | None = None,
+) -> MatchedCalls:
     """Matches the calls of a trajectory with the gold calls.
 
-    Values are composed (NFC), unless they are compared as the checkers of BFCL or τ-bench do.
+    Values are composed (NFC), unless they are compared as the checkers of BFCL or τ-bench do. `composed`: the composed
+    trajectory, where the caller has it.
     """
     if rule.values == "json":
-        trajectory, gold = compose_trajectory(trajectory), [compose_expected(expected) for expected in gold]
+        trajectory = compose_trajectory(trajectory) if composed is None else composed
+        gold = [compose_expected(expected) for expected in gold]
     calls = [numbered for numbered in trajectory.calls() if _is_counted(trajectory, numbered, rule, toolbox)]
     wanted = [numbered for numbered in gold if rule.calls == "all" or toolbox.writes(numbered.tool)]
 
@@ -154,13 +162,8 @@ def compose_trajectory(trajectory: Trajectory) -> Trajectory:
 def _compose_message(message: Message) -> Message:
     if message.text.isascii() and not message.calls:
         return message
-    return msgspec.structs.replace(message, text=compose(message.text), calls=tuple(map(compose_call, message.calls)))
-
-
-def compose_call(call: Call) -> Call:
-    """The call with composed values: the same object where they are already."""
-    arguments = compose(call.arguments)
-    return call if arguments == call.arguments else msgspec.structs.replace(call, arguments=arguments)
+    calls = tuple(msgspec.structs.replace(call, arguments=compose(call.arguments)) for call in message.calls)
+    return msgspec.structs.replace(message, text=compose(message.text), calls=calls)
 
 
 def compose_expected(expected: Expected) -> Expected:

@@ -7,7 +7,7 @@ the metrics of state tracking (`troth.agents.states` says how calls become state
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from math import comb, inf
 from typing import Any
@@ -18,7 +18,7 @@ from troth.agents.analysis import AgentAnalysis, CallFacts, TrialAnalysis
 from troth.agents.claims import ActionClaim
 from troth.agents.matching import MatchedCalls
 from troth.agents.support import Detail
-from troth.core.errors import UserError
+from troth.core.errors import UserError, suggest_name
 from troth.core.metric import Metric
 from troth.core.names import parse_names
 from troth.core.parts import Parts
@@ -28,6 +28,7 @@ from troth.tracking.metrics import metric as tracking_metric
 
 UNREAD = "unread_blocks"  # given only where there are any
 STATES = ("jga", "aga", "slot_precision", "slot_recall", "slot_f1", "fga@0.5", "turn_match")
+JUDGED = ("judge_claims", "judge_policy", "judge_success")  # given where a judge is asked
 # Scored if no metric is named, after pass^k.
 DEFAULT = (
     "calls_right", "call_f1", "arguments_right", "failed_calls", "forbidden_calls", "provenance",
@@ -40,6 +41,7 @@ SETS = {
     "costs": ("calls_per_solved", "turns_per_solved", "tokens_per_solved", "seconds_per_solved", "cost_per_solved"),
 }
 Fraction = tuple[float, float] | None
+_PASS_HAT = re.compile(r"pass\^([1-9][0-9]{0,3})")
 
 
 def _per_trial(fraction: Callable[[TrialAnalysis], Fraction]) -> Callable[[AgentAnalysis], Parts]:
@@ -121,6 +123,16 @@ def _grounded(trial: TrialAnalysis) -> Fraction:
     return sum(answers.values()), len(answers)
 
 
+def _judged(question: str) -> Callable[[AgentAnalysis], Parts]:
+    """Trials in which the judge finds nothing amiss."""
+
+    def fraction(trial: TrialAnalysis) -> Fraction:
+        judgement = None if trial.judged is None else getattr(trial.judged, question)
+        return None if judgement is None or judgement.value is None else (judgement.value, 1.0)
+
+    return _per_trial(fraction)
+
+
 def _is_wavering(trials: list[TrialAnalysis]) -> Fraction:
     judged = {trial.solved for trial in trials if trial.solved is not None}
     return (float(len(judged) > 1), 1.0) if len(trials) > 1 and judged else None
@@ -175,6 +187,7 @@ _COUNT: dict[str, Any] = {"better": "lower", "scale": "number", "top": inf}
 _COST: dict[str, Any] = {"needs": ("success", "usage"), "unit": "trial", **_COUNT}
 _CALLS: dict[str, Any] = {"unit": "call", "better": "lower"}
 _ANSWERS: dict[str, Any] = {"needs": ("context", "transcript"), "unit": "trial"}  # all that was said and done
+_JUDGED: dict[str, Any] = {"needs": ("judge", "transcript"), "unit": "trial"}
 
 _METRICS = (
     _declare("calls_right", "Calls right", "share of trials whose calls are gold's by the matching rule",
@@ -219,6 +232,12 @@ _METRICS = (
     _declare("grounded_answers", "Grounded answers",
              "share of answers with details or claims in which all of them are supported", _per_trial(_grounded),
              **_ANSWERS),
+    _declare("judge_claims", "Claims, by a judge", "share of trials without a claim that the judge calls false",
+             _judged("claims"), **_JUDGED),
+    _declare("judge_policy", "Policy, by a judge", "share of trials in which the judge finds no breach of the policy",
+             _judged("policy"), **_JUDGED),
+    _declare("judge_success", "Success, by a judge", "share of trials that the judge calls solved",
+             _judged("success"), **_JUDGED),
     _declare(UNREAD, "Unread blocks", "blocks, parts and keys per trial that were not read",
              _per_trial(lambda one: None if one.absent else (sum(one.trial.unread.values()), 1)), **_COUNT,
              unit="trial"),
@@ -245,21 +264,27 @@ METRICS: Registry[Metric] = Registry(
 
 def metric(name: str) -> Metric:
     """A metric by name; `pass^8` for any number of trials."""
-    hat = re.fullmatch(r"pass\^([1-9][0-9]{0,3})", name)
+    hat = _PASS_HAT.fullmatch(name)
     return pass_hat(int(hat[1])) if hat else METRICS.load(name)
 
 
-def select_metrics(names: str | Iterable[str] | None, trials: int) -> list[Metric]:
+def select_metrics(names: str | Iterable[str] | None, trials: int, judged: Sequence[str] = ()) -> list[Metric]:
     """The metrics of these names, which may be those of `SETS` or "default"; without names the default ones.
 
-    Both "all" and "default" have pass^1 up to the number of trials per task, and the metrics of plug-ins.
+    Both "all" and "default" have pass^1 up to the number of trials per task, the metrics of plug-ins, and those of the
+    judge that are `judged`.
     """
-    every = [name for name in METRICS.by_name() if METRICS.load(name).of != "pass^k" and name != UNREAD]
+    left_out = {UNREAD, *JUDGED} - {*judged}
+    every = [name for name in METRICS.by_name() if METRICS.load(name).of != "pass^k" and name not in left_out]
     hats = [f"pass^{k}" for k in range(1, max(trials, 1) + 1)]
-    default = [*hats, *DEFAULT, *(name for name in every if name not in METRICS.own)]
-    sets = {"all": (*hats, *every), "default": default, **SETS}
+    default = [*hats, *DEFAULT, *judged, *(name for name in every if name not in METRICS.own)]
+    sets = {"all": (*hats, *every), "default": default, **SETS, "judge": JUDGED}
     named = ["default"] if names is None else parse_names(names)
     wanted = dict.fromkeys(member for name in named for member in sets.get(name, (name,)))
     if not wanted:
         raise UserError("no metric is named", hint="for example call_f1 or pass^1")
+    for name in wanted:
+        if name not in METRICS and not _PASS_HAT.fullmatch(name):
+            hint = suggest_name(name, [*METRICS, *sets]) or f"sets: {', '.join(sets)}; metrics: {', '.join(METRICS)}"
+            raise UserError(f"no metric of assistants is called '{name}'", hint=hint)
     return [metric(name) for name in wanted]

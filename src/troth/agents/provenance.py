@@ -90,19 +90,14 @@ def is_identifier(text: str) -> bool:
     return bool(codes) and codes[0].end - codes[0].start == len(text)
 
 
-def find_unsourced(
+def check_values(
     numbered: LocatedCall, seen: Sources, tool: Tool | None, *, writes: bool = True
-) -> Iterator[Unsourced]:
-    """The values of a call that nobody said and no result held before it."""
-    for leaf in leaves(numbered.call.arguments, None if tool is None else tool.parameters):
-        if is_checked(leaf, writes=writes) and not has_source(leaf.value, seen, numbered.message, numbered.call):
-            yield Unsourced(leaf.argument, str(leaf.value))
-
-
-def count_checked(numbered: LocatedCall, tool: Tool | None, *, writes: bool = True) -> int:
-    """How many values of a call are checked."""
+) -> tuple[int, tuple[Unsourced, ...]]:
+    """How many values of a call are checked, and those that nobody said and no result held before it."""
     schema = None if tool is None else tool.parameters
-    return sum(is_checked(leaf, writes=writes) for leaf in leaves(numbered.call.arguments, schema))
+    checked = [leaf for leaf in leaves(numbered.call.arguments, schema) if is_checked(leaf, writes=writes)]
+    lacking = (leaf for leaf in checked if not has_source(leaf.value, seen, numbered.message, numbered.call))
+    return len(checked), tuple(Unsourced(leaf.argument, str(leaf.value)) for leaf in lacking)
 
 
 def has_source(value: Any, seen: Sources, before: int, call: Call | None = None) -> bool:

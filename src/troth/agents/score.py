@@ -5,27 +5,42 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path as FilePath
 from typing import Any
 
 from troth.agents import explorer
 from troth.agents.analysis import AgentAnalysis, AnalysisRules, analyse
 from troth.agents.corpus import AgentCorpus, ReadTrials, gold_files, join_files, load
 from troth.agents.findings import AgentFinding, findings
-from troth.agents.metrics import BY_TOOL, METRICS, UNREAD, select_metrics
+from troth.agents.judge import NO_VOTE, AgentJudge, open_chat_model
+from troth.agents.live.budget import Budget
+from troth.agents.metrics import BY_TOOL, JUDGED, METRICS, UNREAD, select_metrics
 from troth.agents.rules import MatchingRule, find_rule
 from troth.agents.states import PROFILE
 from troth.agents.support import CONTEXT
 from troth.agents.unread import NOT_READ, count_unread, reading_notes, unread_parts, unscored_trials
 from troth.core.data_options import format_option
+from troth.core.decode import reading
 from troth.core.digest import digest
 from troth.core.errors import UserError
 from troth.core.groups import Group, parse_groups
 from troth.core.metric import Metric
 from troth.core.names import Path, is_path, name_paths, parse_names, path_of
-from troth.core.options import check_choice, keywords, option, resamples_option, resolve, run_folder, seed_option
+from troth.core.options import (
+    cache_file,
+    check_choice,
+    keywords,
+    option,
+    resamples_option,
+    resolve,
+    run_folder,
+    seed_option,
+)
 from troth.core.result import Note, Result
 from troth.core.tasks import Task
 from troth.core.trajectories import Trajectory
+from troth.grounding.judge import VOTES
+from troth.models import Lm
 from troth.readers import trajectories
 from troth.stats.estimates import NOTHING, Cell, Resampling, SystemCells, build_result
 from troth.storage.runs import check_out
@@ -40,6 +55,8 @@ REASONS = {
     "tools": "the tools are not known; give them",
     "trials": "no task has more than one trial",
     "usage": "the transcripts do not say, or no trial is solved",
+    "judge": "no judge is asked; name one",
+    "policy": "there is no policy; give one",
 }
 
 
@@ -55,7 +72,7 @@ class AgentSettings:
     )  # fmt: skip
     solved: str | None = option(
         None, "How a trial counts as solved. Default: by its reward, where all trials have one.",
-        choices=("reward", "match"),
+        choices=("reward", "match", "judge"),
     )  # fmt: skip
     metrics: str | Iterable[str] | None = option(
         None,
@@ -73,6 +90,15 @@ class AgentSettings:
         "+".join(CONTEXT), "Sources that support an answer: tools, user, system.", "KINDS"
     )
     format: str | None = format_option("the transcripts", "troth.readers.trajectories:FORMATS")
+    judge: str | Lm | None = option(
+        None, "Chat model that also judges claims, success and, with a policy, breaches of it.", "NAME",
+        complete=("troth.models:BACKENDS",),
+    )  # fmt: skip
+    policy: Path | None = option(None, "Text file with the policy that the judge holds the assistant to.", "FILE")
+    votes: int = option(VOTES, "Answers that the judge is asked for, per question.", least=1)
+    budget: str | int | None = option(None, "Most that the judge may be asked: 500, 500calls or 200ktokens.", "N")
+    cache: Path | None = cache_file()
+    timeout: float | None = option(None, "Longest time for one answer of the judge.", "SECONDS", least=0, above=True)
     on_error: str = option(
         "stop", "At a row that cannot be read: stop, or skip it and count it.", choices=("stop", "skip")
     )
@@ -126,7 +152,8 @@ def score_corpus(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequ
     rules = _rules(settings, corpus)
     systems = [analyse(corpus, system, rules) for system in corpus.systems]
     trials = [len(trials) for system in systems for trials in system.by_task.values() if not trials[0].absent]
-    metrics = select_metrics(settings.metrics, min(trials, default=1))
+    judged = [] if rules.judge is None else [name for name in JUDGED if name != "judge_policy" or rules.judge.policy]
+    metrics = select_metrics(settings.metrics, min(trials, default=1), judged)
     if settings.metrics is None and any(trial.trial.unread for system in systems for trial in system.trials):
         metrics.append(METRICS.load(UNREAD))
     by, tasks = parse_groups(settings.by, ("tool",)), sorted(corpus.tasks)
@@ -145,7 +172,11 @@ def score_corpus(corpus: AgentCorpus, settings: AgentSettings, transcripts: Sequ
     )
     return build_result(
         TASK.name, measured, Resampling(settings.resamples, settings.seed, "task"), metrics=metrics,
-        notes=[*map(Note, corpus.notes), *(note for system in systems for note in _notes(system, rules))],
+        notes=[
+            *map(Note, corpus.notes),
+            *(note for system in systems for note in _notes(system, rules)),
+            *(map(Note, rules.judge.remarks) if rules.judge is not None else ()),
+        ],
         findings=[finding for system in systems for finding in findings(system)],
         arguments=_arguments(transcripts, settings, rules),
         explorer=lambda: explorer.build_archive(systems),
@@ -156,10 +187,31 @@ def _rules(settings: AgentSettings, corpus: AgentCorpus) -> AnalysisRules:
     declared = [trajectories.FORMATS.load(system.format).FORMAT.profile for system in corpus.systems]
     by = find_rule(settings.rule if settings.rule is not None else declared[0] or "exact")
     rewards = all(trial.reward is not None for system in corpus.systems for trial in system.trials)
-    solved = settings.solved or ("reward" if rewards else "match")
+    judge = open_judge(settings)
+    solved = settings.solved or ("reward" if rewards else "match" if corpus.has_gold or judge is None else "judge")
+    if solved == "judge" and judge is None:
+        raise UserError("is judge, and no judge is named", option="solved", hint="name a chat model as the judge")
     named = settings.context.replace("+", ",") if isinstance(settings.context, str) else settings.context
     context = tuple(check_choice("context", kind, CONTEXT) for kind in parse_names(named))
-    return AnalysisRules(by, check_choice("solved", solved, ("reward", "match")), context or CONTEXT)
+    return AnalysisRules(by, check_choice("solved", solved, ("reward", "match", "judge")), context or CONTEXT, judge)
+
+
+def open_judge(settings: AgentSettings) -> AgentJudge | None:
+    """The judge that the settings name, with its policy, budget and cache."""
+    if settings.judge is None:
+        if settings.policy is not None:
+            raise UserError("needs a judge", option="policy", hint="name a chat model as the judge")
+        return None
+    policy = None
+    if settings.policy is not None:
+        with reading(path_of(settings.policy)):
+            policy = FilePath(path_of(settings.policy)).read_text(encoding="utf-8")
+        if not policy.strip():
+            raise UserError("is empty", file=path_of(settings.policy), hint="write what the assistant must keep to")
+    budget = None if settings.budget is None else Budget(settings.budget)
+    return AgentJudge(
+        open_chat_model(settings.judge, settings.cache, settings.timeout, budget), policy, settings.votes, budget
+    )
 
 
 def cells(
@@ -168,10 +220,13 @@ def cells(
     """Every metric of one system, with its recipe and the reason where there is nothing to score; then by tool."""
     for metric in metrics:
         lacking = [need for need in metric.needs if _lacks(need, system, corpus)]
+        if metric.name == "judge_policy" and system.rules.judge is not None and system.rules.judge.policy is None:
+            lacking = ["policy"]
         parts = metric.compute(system)
         scarce = [need for need in metric.needs if need in ("trials", "usage")]
         unread = "transcript" in metric.needs and any(trial.trial.unread for trial in system.trials)
-        reason = REASONS[(lacking or scarce)[0]] if lacking or scarce else NOT_READ if unread else NOTHING
+        nothing = NO_VOTE if "judge" in metric.needs else NOT_READ if unread else NOTHING
+        reason = REASONS[(lacking or scarce)[0]] if lacking or scarce else nothing
         if lacking:
             parts = parts.take(parts.den < 0)
         yield Cell(metric, parts, _recipe(metric, system.rules), reason=reason)
@@ -189,6 +244,8 @@ def _lacks(need: str, system: AgentAnalysis, corpus: AgentCorpus) -> bool:
         return not corpus.has_gold
     if need == "success":
         return all(trial.solved is None for trial in system.trials)
+    if need == "judge":
+        return system.rules.judge is None
     if need == "tools":
         return not any(corpus.toolbox(trial.trial).tools for trial in system.trials)
     return False
@@ -196,6 +253,11 @@ def _lacks(need: str, system: AgentAnalysis, corpus: AgentCorpus) -> bool:
 
 def _recipe(metric: Metric, rules: AnalysisRules) -> tuple[Any, ...]:
     """The rules that move a metric's number, which its signature names."""
+    if "judge" in metric.needs or ("success" in metric.needs and rules.solved == "judge"):
+        if rules.judge is None:
+            return ({},)
+        decides = {"solved": "judge"} if "success" in metric.needs else {}
+        return ({**decides, **(rules.judge.policy_recipe if metric.name == "judge_policy" else rules.judge.recipe)},)
     if "success" in metric.needs:
         return ({"solved": "reward"},) if rules.solved == "reward" else (rules.rule, {"solved": "match"})
     if "gold" in metric.needs:
@@ -247,5 +309,7 @@ def _arguments(transcripts: Sequence[str], settings: AgentSettings, rules: Analy
         "transcripts": list(transcripts), "gold": gold_files(settings.gold), "tools": tools,
         "rule": rules.rule.name, "solved": rules.solved, "context": list(rules.context), "writing": writing,
         "by": parse_names(settings.by),
+        "judge": None if rules.judge is None else rules.judge.lm.name,
+        "policy": None if settings.policy is None else path_of(settings.policy), "votes": settings.votes,
         "format": settings.format, "resamples": settings.resamples, "seed": settings.seed,
     }  # fmt: skip

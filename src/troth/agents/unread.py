@@ -34,10 +34,14 @@ def unscored_trials(system: AgentAnalysis, metrics: Sequence[Metric]) -> Iterato
     for metric in metrics:
         if unread and "transcript" in metric.needs:
             yield UnscoredCount(system.name, metric.name, NOT_READ, unread)
+        if "judge" in metric.needs:
+            verdicts = (getattr(one.judged, metric.name.removeprefix("judge_"), None) for one in system.trials)
+            missing = Counter(verdict.missing for verdict in verdicts if verdict is not None and verdict.missing)
+            yield from (UnscoredCount(system.name, metric.name, reason, count) for reason, count in missing.items())
 
 
 def reading_notes(system: AgentAnalysis) -> Iterator[Note]:
-    """What a reader of the scores should know about how the transcripts were read."""
+    """Notes about parts of the transcripts that were not read."""
     if unread := count_unread(system):
         kinds = ", ".join(f"{count} of type {kind}" for kind, count in unread.most_common(SHOWN))
         kinds += f", and {len(unread) - SHOWN} more types" if len(unread) > SHOWN else ""

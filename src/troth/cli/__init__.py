@@ -25,7 +25,8 @@ def _locate(paths: str) -> dict[str, str]:
 
 SECTIONS = {  # of `troth --help`
     "Measure": _locate(
-        ".tracking:dst .tracking:check .tracking:explain .nlg:nlg .ground:ground .agent:agent .demo:demo"
+        ".tracking:dst .tracking:check .tracking:explain .nlg:nlg .multiwoz:multiwoz "
+        ".ground:ground .agent:agent .demo:demo"
     ),
     "Stress": _locate(":perturb .robust:robust .stress:stress :meta"),
     "Improve": _locate(".train:train .track:track .generate:generate"),
@@ -44,6 +45,9 @@ META = {
     "eval": "troth.cli.meta_eval:evaluate",
     "fit": "troth.cli.fit:fit",
 }
+
+
+RENAMED = {"--flips": "--examples", "--units": "--examples", "--places": "--examples", "--engine": "--on"}
 
 
 class LazyGroup(click.Group):
@@ -122,7 +126,7 @@ def main() -> None:
         code = 2
     except click.ClickException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", "troth")
-        code = _fail(str(UserError(error.format_message(), hint=f"see {command} --help")))
+        code = _fail(str(UserError(_name_new_flag(error), hint=f"see {command} --help")))
     except ImmediateExit:
         _fail("interrupted")
         streams.finish()
@@ -141,6 +145,15 @@ def main() -> None:
         code = _report_crash(error)
     streams.finish()
     sys.exit(code or 0)
+
+
+def _name_new_flag(error: click.ClickException) -> str:
+    """The message of an error; for an option that had another name before, what it is called now."""
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        new = RENAMED.get(error.option_name)
+        if any(new in parameter.opts for parameter in error.ctx.command.params):
+            return f"{error.option_name} is now called {new}."
+    return error.format_message()
 
 
 def _fail(line: str, code: int = 2) -> int:

@@ -24,6 +24,8 @@ SETTINGS = "troth.agents.score:AgentSettings"
 KINDS = {
     "claim": "claims without calls", "number": "numbers without support", "time": "times without support",
     "name": "names without support", "value": "values without a source", "wavers": "wavering tasks",
+    "judged claim": "claims that the judge calls false", "judged breach": "breaches of the policy, by the judge",
+    "judged failure": "trials that the judge calls failed",
 }  # fmt: skip
 
 
@@ -93,7 +95,9 @@ def _describe_finding(finding: Any) -> str:
         solved, failed = (", ".join(map(str, trials)) for trials in (finding.solved, finding.failed))
         parts = "" if finding.parts_at is None else f"; they part at turn {finding.parts_at}"
         return f"{task}: solved in trial {solved}, not in {failed}{parts}"
-    turn = f"{task}, trial {finding.trial}, turn {finding.turn}"
+    turn = f"{task}, trial {finding.trial}" + ("" if finding.turn is None else f", turn {finding.turn}")
+    if finding.kind.startswith("judged"):
+        return ": ".join(part for part in (turn, finding.tool, finding.reason, finding.text) if part)
     if finding.kind == "claim":
         return f"{turn}: {finding.reason}: {finding.text}"
     if finding.kind in ("number", "time", "name"):

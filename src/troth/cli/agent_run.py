@@ -27,9 +27,9 @@ def run(agent: str, tasks: str, json: bool, **settings: Any) -> None:
     """Replay recorded conversations to a live assistant.
 
     The tools and the users can have other wordings. AGENT is endpoint:URL#MODEL (an OpenAI-compatible server; its key
-    is read from OPENAI_API_KEY) or module:function, a Python function of messages and tools. TASKS contains recorded
-    conversations; their results answer the calls. The folder gets trajectories that `troth agent score` reads. The same
-    command resumes an interrupted run.
+    is read from OPENAI_API_KEY), gguf:FILE (a model on this disk) or module:function (a Python function of messages and
+    tools). TASKS contains recorded conversations; their results answer the calls. The folder gets trajectories that
+    `troth agent score` reads. The same command resumes an interrupted run.
     """
     from troth.agents.live.run import RESULT, run_agent
 

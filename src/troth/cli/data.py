@@ -41,6 +41,7 @@ KINDS = {  # registries, or functions that return names with one line about each
     "profiles": "troth.tracking.profiles:PROFILES",
     "robustness metrics": "troth.robustness.metrics:METRICS",
     "response metrics": "troth.responses.metrics:METRICS",
+    "multiwoz metrics": "troth.responses.multiwoz.metrics:METRICS",
     "grounding metrics": "troth.grounding.metrics:METRICS",
     "agent metrics": "troth.agents.metrics:METRICS",
     "matching rules": "troth.agents.rules:RULES",

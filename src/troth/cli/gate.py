@@ -1,21 +1,21 @@
-"""`troth gate`: a test for CI, against a base run or against a value that a metric must reach."""
+"""`troth gate`: a test for CI, against a base run or against values that metrics must reach or keep below."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
+from click.core import ParameterSource
 
 from troth.cli import options, show
-from troth.cli.runs import clusters, open_runs
-from troth.core import table as tables
+from troth.cli.runs import open_runs
 from troth.core.errors import UserError
-from troth.core.metric import PERCENT
 from troth.core.result import Result
 from troth.storage import runs as stored
 
 if TYPE_CHECKING:
+    from troth.report.gates import GateConfig, GatedRun
     from troth.report.sources import Run
 
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 @click.argument("base", metavar="BASE", type=options.FILE)
 @click.argument("new", metavar="[NEW]", type=options.FILE, required=False)
 @click.option(
-    "--metric", metavar="NAME", required=True, type=options.ALL_METRICS, help="Metric to test: jga, faithful:nli, …"
+    "--metric",
+    metavar="NAME",
+    type=options.ALL_METRICS,
+    help="Metric to test: jga, pass^1, …  [default: the metrics of troth.toml or pyproject.toml]",
 )
 @click.option(
     "--margin",
@@ -33,90 +36,110 @@ if TYPE_CHECKING:
 @click.option(
     "--at-least",
     type=options.Real(),
-    help="Value that the metric of a single run must reach: in percent, or in the metric's own unit.",
+    help="Value that the metric of a run must reach: in percent, or in the metric's own unit.",
+)
+@click.option(
+    "--at-most",
+    type=options.Real(),
+    help="Value that a metric where lower is better must not exceed: in percent, or in the metric's own unit.",
 )
 @click.option(
     "--confidence", type=float, default=0.95, show_default=True, help="Confidence of the verdict, from 0.5 to 1."
 )
 @click.option("--strict", is_flag=True, help="Also exit with 1 when the gate cannot decide.")
+@options.option("--config", "FILE", "TOML file with limits of several metrics.", type=options.FILE)
+@options.option("--summary", "FILE", "Write the outcome as Markdown, for a pull request.", type=options.FILE)
+@options.option("--history", "FILE", "Record the run in this JSONL file.", type=options.FILE)
+@options.option("--label", "TEXT", "Label of the run in the history: a commit, a version.", default="")
+@options.number("--examples", 3, "Number of tasks or dialogues to show that broke, and that were mended.")
 @options.GOLD_OPTION
 @options.PROFILE
 @options.JSON
 def gate(
     base: str,
     new: str | None,
-    metric: str,
+    metric: str | None,
     margin: float | None,
     at_least: float | None,
+    at_most: float | None,
     confidence: float,
     strict: bool,
+    config: str | None,
+    summary: str | None,
+    history: str | None,
+    label: str,
+    examples: int,
     gold: str | None,
     profile: str | None,
     json: bool,
 ) -> None:
     """Fail (exit code 1) if a run is worse than a base or a limit.
 
-    NEW fails if it is worse than BASE by more than --margin; a single run fails if it misses --at-least. BASE and NEW
-    are run folders, or predictions with --gold. A gate fails only with confidence: the whole interval must be beyond
-    the limit. When it cannot decide, it passes and says so; with --strict it fails.
+    NEW fails if it is worse than BASE by more than --margin; a run fails if it misses --at-least or exceeds --at-most.
+    BASE and NEW are run folders, or predictions with --gold. Limits of several metrics are written to troth.toml or
+    pyproject.toml. A gate fails only with confidence: the whole interval must be beyond the limit. When it cannot
+    decide, it passes and says so; with --strict it fails.
     """
-    runs = open_runs([path for path in (base, new) if path is not None], [metric], gold, profile)
-    if (at_least is None) == (margin is None) or (new is None) != (margin is None):
-        raise UserError(
-            "a gate needs two runs and --margin, or one run and --at-least",
-            hint="troth gate old/ new/ --metric jga --margin 0.5, or troth gate run/ --metric jga --at-least 60",
-        )
-    first = runs[0] if isinstance(runs[0], Result) else stored.open(runs[0])
-    declared = first.metric(metric)
-    by, over = 100 if declared.scale in PERCENT else 1, clusters(runs[0])
-    if margin is not None:
-        verdict = _test_margin(runs, metric, margin, by, confidence=confidence, over=over, json=json)
+    from troth.report.gates import GateConfig, GateRule, apply_gates, read_config
+
+    limits = (margin, at_least, at_most)
+    if metric is None:
+        if any(limit is not None for limit in limits):
+            raise UserError("a limit needs --metric", hint="troth gate old/ new/ --metric jga --margin 0.5")
+        settings = read_config(config)
     else:
+        if config is not None:
+            raise UserError("--metric and --config exclude each other", hint="give one of them")
+        if sum(limit is not None for limit in limits) != 1 or (new is None) != (margin is None):
+            raise UserError(
+                "a gate needs two runs and --margin, or one run and --at-least or --at-most",
+                hint="troth gate old/ new/ --metric jga --margin 0.5, or troth gate run/ --metric jga --at-least 60",
+            )
+        settings = GateConfig((GateRule(metric, margin, at_least, at_most),))
+    source = click.get_current_context().get_parameter_source("confidence")
+    if metric is not None or source is not ParameterSource.DEFAULT:  # an option counts before the file
+        settings = msgspec.structs.replace(settings, confidence=confidence)
+    settings = msgspec.structs.replace(settings, strict=settings.strict or strict)
+    names = [rule.metric for rule in settings.rules]
+    runs = open_runs([path for path in (base, new) if path is not None], names, gold, profile)
+    if new is None:
         # Notes of a saved run: responses without a score, for example, are not part of the verdict.
-        for line in first.notes if first is not runs[0] else ():
+        for line in () if isinstance(runs[0], Result) else stored.open(runs[0]).notes:
             show.note(str(line))
-        verdict = _test_level(runs[0], metric, at_least or 0.0, by, confidence=confidence, over=over, json=json)
-    if verdict in ("worse", "missed") or (strict and verdict == "undecided"):
+    gated = apply_gates(*runs, config=settings)
+    if json:
+        show.json(gated.outcomes[0] if metric is not None else {"failed": gated.failed, "outcomes": gated.outcomes})
+    else:
+        _print(gated, examples)
+    _record(gated, runs[-1], settings, summary, history, label)
+    if gated.failed:
         click.get_current_context().exit(1)
 
 
-def _test_margin(
-    runs: Sequence[Run], metric: str, margin: float, by: int, *, confidence: float, over: str, json: bool
-) -> str:
-    """Compares NEW with BASE; `by`: factor from the metric's value to the printed unit."""
-    from troth.report import compare as comparison
+def _print(gated: GatedRun, examples: int) -> None:
+    from troth.report.compare import GateOutcome
+    from troth.report.gates import describe_changes, describe_doubt, describe_outcome
 
-    if by == 100 and margin / by >= comparison.WIDEST:
-        what = f"--margin {margin:g} would let almost anything pass"
-        raise UserError(what, hint="it is in points: 0.5 is half a point")
-    outcome = comparison.gate(*runs, metric=metric, margin=margin / by, confidence=confidence)
-    if json:
-        show.json(outcome)
-        return outcome.verdict
-    difference, scale = tables.format_difference(outcome.difference, outcome.scale), outcome.scale
-    change = f"{metric} {difference} ({tables.bounds(outcome.low, outcome.high, scale)})"
-    show.text(f"{outcome.verdict}: {change} over {outcome.dialogues} {over}, margin {margin:g}")
-    if outcome.verdict == "undecided":
-        needed = f"about {outcome.needed} {over} would decide" if outcome.needed else outcome.reason
-        show.text(f"too few {over} to tell: {needed}")
-    return outcome.verdict
+    for outcome in gated.outcomes:
+        show.text(describe_outcome(outcome, gated.clusters))
+        if outcome.verdict == "undecided":
+            show.text(describe_doubt(outcome, gated.clusters))
+        if isinstance(outcome, GateOutcome):
+            for line in describe_changes(outcome, gated.clusters, examples):
+                show.note(line)
 
 
-def _test_level(run: Run, metric: str, at_least: float, by: int, *, confidence: float, over: str, json: bool) -> str:
-    from troth.report import compare as comparison
+def _record(
+    gated: GatedRun, run: Run, settings: GateConfig, summary: str | None, history: str | None, label: str
+) -> None:
+    """Writes the summary, and the run to the history."""
+    if summary is not None:
+        from troth.report.gate_summary import write_summary
 
-    if by == 100 and not 1 < at_least <= 100:
-        what = f"--at-least {at_least:g} would be {at_least:g} percent of {metric}"
-        raise UserError(what, hint="it is in percent, above 1 and at most 100: 95, not 0.95")
-    outcome = comparison.level_gate(run, metric=metric, at_least=at_least / by, confidence=confidence)
-    if json:
-        show.json(outcome)
-        return outcome.verdict
-    value = f"{metric} {tables.number(outcome.value, outcome.scale)}"
-    if outcome.low is not None and outcome.high is not None:
-        low, high = (tables.number(bound, outcome.scale) for bound in (outcome.low, outcome.high))
-        value += f" ({low} … {high})"
-    show.text(f"{outcome.verdict}: {value} over {outcome.dialogues} {over}, at least {at_least:g}")
-    if outcome.verdict == "undecided":
-        show.text(f"too few {over} to tell" + (f": {outcome.reason}" if outcome.reason else ""))
-    return outcome.verdict
+        write_summary(gated, summary)
+        show.note(f"written: {summary}")
+    if (path := history or settings.history) is not None:
+        from troth.storage.history import record_run
+
+        record_run(path, run, label=label, verdicts=gated.verdicts)
+        show.note(f"recorded in: {path}")

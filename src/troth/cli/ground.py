@@ -119,11 +119,11 @@ def _explain(result: Result, names: str | Iterable[str], models: Models, number:
 def _word_by_word(result: Result, models: Models, file: str | None, number: int) -> None:
     """Writes all responses word by word, and shows those that their document makes least likely."""
     from troth.cli import words
-    from troth.grounding.words import least_supported, word_by_word, words_by_rules, write
+    from troth.grounding.words import least_supported, word_by_word, write
 
     views = result.explorer().responses
     has_model = any("lm" in metric.needs for metric in result.metrics)
-    responses = word_by_word(views, models.language_model) if has_model else words_by_rules(views)
+    responses = word_by_word(views, models.language_model if has_model else None)
     if file is not None:
         write(responses, file)
         show.note(f"written: {file}")

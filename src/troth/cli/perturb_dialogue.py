@@ -9,6 +9,7 @@ import click
 
 from troth.cli import options, show
 from troth.cli.declared import fields_of, member_options, with_member_options
+from troth.core import table as tables
 from troth.core.errors import UserError
 from troth.core.table import Table
 from troth.perturb.users import FAMILIES
@@ -40,6 +41,7 @@ def dialogue(
     Annotations are kept consistent. OUT is a new folder with the dialogues, the schema, and perturbation.json, which
     records what was changed.
     """
+    from troth.perturb.users.paraphrase import BY_ENGINE, BY_LM
     from troth.perturb.users.run import CUT, perturb
 
     perturbation = perturb(data, out, with_=_select_families(families.split(","), assignments, given), **settings)
@@ -50,6 +52,12 @@ def dialogue(
     for effect in perturbation.families:
         if CUT in effect.figures:
             show.note(f"{effect.figures[CUT]:.0f} pairs were longer than the model reads, and were cut")
+        if BY_LM in effect.figures:
+            by_lm, by_engine = effect.figures[BY_LM], effect.figures[BY_ENGINE]
+            show.note(
+                f"turns reworded by the language model: {by_lm:.0f}; by the engine, where no wording passed: "
+                f"{by_engine:.0f}; words replaced: {tables.percent(effect.per_word.get('words replaced'), 1)}%"
+            )
     show.note(f"written: {out}")
 
 

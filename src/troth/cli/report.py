@@ -21,9 +21,17 @@ from troth.cli.runs import RUNS
     help="The page, one HTML file.",
 )
 @options.option("--figures", "FOLDER", "Also write every chart as SVG and PNG to this new folder.", type=options.FOLDER)
+@options.option(
+    "--history",
+    "FILE",
+    "Show the trend of the runs in this file, which `troth gate --history` writes.",
+    type=options.FILE,
+)
 @click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
 @options.JSON
-def report(paths: tuple[str, ...], out: str, figures: str | None, open_page: bool, json: bool) -> None:
+def report(
+    paths: tuple[str, ...], out: str, figures: str | None, history: str | None, open_page: bool, json: bool
+) -> None:
     """Write runs as one HTML page with charts and all dialogues.
 
     The page has scores with intervals, charts, and every dialogue turn by turn. RUN... are folders that a command wrote
@@ -32,7 +40,7 @@ def report(paths: tuple[str, ...], out: str, figures: str | None, open_page: boo
     """
     from troth.report import write
 
-    written = write.report(*paths, out=out, figures=figures)
+    written = write.report(*paths, out=out, figures=figures, history=history)
     size = Path(out).stat().st_size
     show.note(f"written: {out} ({size / 1e6:.1f} MB)")
     if figures is not None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from troth.cli import options, show
 from troth.core import table as tables
 from troth.core.errors import UserError
+from troth.core.groups import ALL
 from troth.core.metric import PERCENT
-from troth.core.names import parse_names
+from troth.core.names import parse_names, split_name_path
 
 if TYPE_CHECKING:
     from troth.core.result import Result
@@ -32,33 +34,76 @@ def robust() -> None:
 @robust.command(**options.settings("troth.robustness.checkdst:CheckdstSettings"))
 @click.argument("original", metavar="ORIG", type=options.FILE)
 @_arguments("perturbed", "NAME=PATH...")
-@options.number("--flips", 5, "Number of units to show that are right in one set only.")
+@options.number("--examples", 5, "Number of units to show for each system that are right in one set only.")
 @options.JSON
-def checkdst(original: str, perturbed: tuple[str, ...], flips: int, json: bool, **settings: Any) -> None:
-    """Score a tracker on perturbed dialogues (CheckDST).
+def checkdst(original: str, perturbed: tuple[str, ...], examples: int, json: bool, **settings: Any) -> None:
+    """Score trackers on perturbed dialogues (CheckDST).
 
     Measures consistency, hallucination and coreference. ORIG and each PATH are one file with gold and predictions, or
-    GOLD,PRED.
+    GOLD,PRED. For several systems, give each set as SYSTEM:NAME=PATH, and the original sets as SYSTEM:orig=PATH.
     """
     from troth.robustness.checkdst import checkdst as run
-    from troth.robustness.metrics import CJGA, JGA, NOHF, on_set, pair_metrics, table_2
 
     out = settings["out"]
-    result = run(original, perturbed, explorer=out is not None, **settings)
-    figures = {score.metric: tables.figure(score) for score in result.scores}
-    sets = ["", *(metric.variant for metric in result.metrics if metric.of == CJGA.name)]
-    columns = (JGA, *pair_metrics(), NOHF)
-    by_set = {name or "original": {m.name: figures.get(on_set(m, name).name, "–") for m in columns} for name in sets}
-    layout = [
-        _table("system", {result.systems[0]: figures}, [metric.name for metric in table_2(result.metrics)]),
-        _table("set", by_set, [metric.name for metric in columns]),
-    ]
-    show.result(result, json_form=json, out=out, layout=layout)
-    for flip in () if json else result.findings[:flips]:
-        show.text(f"{flip.perturbation}: right {flip.right} only: {_describe_unit(flip)}: {' '.join(flip.changed)}")
+    name, _ = split_name_path(original)
+    labelled = ":" in name or name == "orig"
+    sets = (None, (original, *perturbed)) if labelled else (original, perturbed)
+    result = run(*sets, explorer=out is not None, **settings)
+    show.result(result, json_form=json, out=out, layout=() if json else _checkdst_tables(result))
+    for system, flip in () if json else _first_findings(result, examples):
+        what = f"{system}{flip.perturbation}: right {flip.right} only"
+        show.text(f"{what}: {_describe_unit(flip)}: {' '.join(flip.changed)}")
         for slot in flip.slots:
             show.text(f"  {slot}")
     show.note(result.scores[0].signature)
+
+
+def _checkdst_tables(result: Result) -> list[tables.Table]:
+    """The paper's table 2, with a row for each system, and the metrics of each set, with a row for each set and
+    system."""
+    from troth.robustness.metrics import CJGA, JGA, NOHF, on_set, pair_metrics, table_2
+
+    scores = {(score.system, score.metric): score for score in result.scores}
+    best = result.unbeaten() if sys.stdout.isatty() else frozenset()
+    several = len(result.systems) > 1
+
+    def lay_out(labels: tuple[str, ...], columns: Sequence[str], rows: Sequence[_ScoreRow]) -> tables.Table:
+        cells = [(*row.labels, *(tables.figure(scores.get((row.system, m))) for m in row.metrics)) for row in rows]
+        bold = {
+            (r, c) for r, row in enumerate(rows) for c, m in enumerate(row.metrics, len(labels))
+            if (row.system, m, ALL) in best
+        }  # fmt: skip
+        return tables.Table((*labels, *columns), tuple(cells), len(labels), frozenset(bold))
+
+    main = [metric.name for metric in table_2(result.metrics)]
+    sets = ["", *(metric.variant for metric in result.metrics if metric.of == CJGA.name)]
+    columns = (JGA, *pair_metrics(), NOHF)
+    by_set = [
+        _ScoreRow(
+            (name or "original", *((system,) if several else ())), system, [on_set(m, name).name for m in columns]
+        )
+        for name in sets
+        for system in result.systems
+    ]
+    return [
+        lay_out(("system",), main, [_ScoreRow((system,), system, main) for system in result.systems]),
+        lay_out(("set", "system") if several else ("set",), [metric.name for metric in columns], by_set),
+    ]
+
+
+class _ScoreRow(NamedTuple):
+    """A row of a table: its labels, and the system and metrics whose scores it shows."""
+
+    labels: tuple[str, ...]
+    system: str
+    metrics: Sequence[str]
+
+
+def _first_findings(result: Result, number: int) -> Iterator[tuple[str, Any]]:
+    """The first findings about each system, with its name before them where there are several."""
+    for system in result.systems:
+        mine = [finding for finding in result.findings if finding.system == system]
+        yield from ((f"{system}: " if len(result.systems) > 1 else "", finding) for finding in mine[:number])
 
 
 def _table(label: str, rows: Mapping[str, Mapping[str, str]], columns: Sequence[str], **marks: Any) -> tables.Table:
@@ -80,22 +125,23 @@ def _describe_unit(unit: Any) -> str:
 @robust.command(**options.settings("troth.robustness.sgdx:SgdxSettings"))
 @options.GOLD
 @_arguments("variants", "v1=PRED v2=PRED... [orig=PRED]")
-@options.number("--units", 5, "Number of units to show whose score varies.")
+@options.number("--examples", 5, "Number of units to show for each system whose score varies.")
 @options.option("--chart", "FILE", "Draw sensitivity against accuracy by service (.svg, .png, .html).")
 @options.option("--chart-variants", "FILE", "Draw the metric under each variant (.svg, .png, .html).")
 @options.JSON
 def sgdx(
     gold: str,
     variants: tuple[str, ...],
-    units: int,
+    examples: int,
     chart: str | None,
     chart_variants: str | None,
     json: bool,
     **settings: Any,
 ) -> None:
-    """Score a tracker under reworded schemas (SGD-X).
+    """Score trackers under reworded schemas (SGD-X).
 
-    Shows the mean score over the variants, and how much the score of a unit varies with the wording.
+    Shows the mean score over the variants, and how much the score of a unit varies with the wording. For several
+    systems, give the predictions as SYSTEM:v1=PRED SYSTEM:v2=PRED…
     """
     from troth.report import charts
     from troth.robustness.sgdx import sgdx as run
@@ -107,27 +153,30 @@ def sgdx(
     base = result.metrics[0].of
     names = {metric.variant: metric.name for metric in result.metrics if metric.of == base}
     average = next(name for variant, name in names.items() if variant != "orig")
+    several = len(result.systems) > 1
     if chart is not None:
         rows = list(_service_points(result, average, names["ss"], settings["train_schema"]))
         title = "Sensitivity against accuracy, by service"
-        charts.scatter(rows, x=average, y=names["ss"], label="service", colour="services", path=chart, title=title)
+        colour = "system" if several else "services"
+        charts.scatter(rows, x=average, y=names["ss"], label="service", colour=colour, path=chart, title=title)
         show.note(f"written: {chart}")
     single = {metric.name for metric in result.metrics if metric.name == f"{metric.of}:{metric.variant}"}
     if chart_variants is not None:
         labels = {name: variant for variant, name in names.items() if name in single or variant == "orig"}
         rows = [
-            {"variant": labels[score.metric], base: score.value, "group": score.group}
+            {"variant": labels[score.metric], base: score.value, "group": score.system if several else score.group}
             for score in result.scores
-            if score.metric in labels and not score.group.name
+            if score.metric in labels and (score.group == ALL if several else not score.group.name)
         ]
         title = f"{base} under each wording of the schema"
         charts.lines(rows, x="variant", y=base, colour="group", path=chart_variants, title=title)
         show.note(f"written: {chart_variants}")
     shown = [score for score in result.scores if not score.group.name or score.metric not in single]
-    show.result(result, json_form=json, out=out, layout=tables.score_tables(shown, headline=()))
-    for unit in () if json else result.findings[:units]:
+    best = result.unbeaten() if sys.stdout.isatty() else frozenset()
+    show.result(result, json_form=json, out=out, layout=tables.score_tables(shown, headline=(), best=best))
+    for system, unit in () if json else _first_findings(result, examples):
         figures = ", ".join(f"{label} {tables.percent(value, 0)}" for label, value in unit.values.items())
-        show.text(f"varies: {_describe_unit(unit)}: {figures}")
+        show.text(f"{system}varies: {_describe_unit(unit)}: {figures}")
     show.note(result[names["ss"]].signature)
 
 
@@ -137,11 +186,12 @@ def _service_points(
     from troth import readers
 
     seen = None if train_schema is None else readers.schema(train_schema)
-    value = {(score.metric, score.group): score.value for score in result.scores}
-    for group in (group for metric, group in value if metric == sensitivity and group.kind == "service"):
-        service = group.name
-        kind = "all" if seen is None else "seen" if service in seen else "unseen"
-        yield {"service": service, "services": kind, **{name: value[name, group] for name in (accuracy, sensitivity)}}
+    value = {(score.system, score.metric, score.group): score.value for score in result.scores}
+    for system, metric, group in value:
+        if metric == sensitivity and group.kind == "service":
+            kind = "all" if seen is None else "seen" if group.name in seen else "unseen"
+            figures = {name: value[system, name, group] for name in (accuracy, sensitivity)}
+            yield {"system": system, "service": group.name, "services": kind, **figures}
 
 
 @robust.command(no_args_is_help=True)

@@ -37,8 +37,9 @@ def serve(host: str, port: int, models: dict[str, str], cache: str | None, body:
         import uvicorn
 
         from troth.serve.app import service
-        from troth.serve.process import ScoringProcess
-        from troth.serve.settings import ServeSettings, key_of_environment
+        from troth.serve.process import Scorers
+        from troth.serve.proxy import KEY as PROXY_KEY
+        from troth.serve.settings import METRICS_KEY, ServeSettings, key_of_environment, parse_address
         from troth.serve.watch import log_to_stderr
     from troth.grounding.metrics import Models
 
@@ -48,34 +49,61 @@ def serve(host: str, port: int, models: dict[str, str], cache: str | None, body:
         cached=cache is not None,
         body=size(body),
         key=key_of_environment(),
+        metrics_key=key_of_environment(METRICS_KEY),
+        proxy_key=key_of_environment(PROXY_KEY),
         **settings | {"hosts": (*parse_names(settings["hosts"]), host)},
     )
     if serving.key is None and host not in ("127.0.0.1", "::1", "localhost"):
         show.note(f"WARNING: anyone who reaches {host} can ask: set TROTH_SERVE_KEY to a long random text")
-    process = ScoringProcess(serving)
-    app = service(serving, process)
+    scorers, errors = Scorers(serving), list[Exception]()
+    app = service(serving, scorers)
     with _listen(host, port) as listener:
-        process.start()
         log_to_stderr()
+        if serving.metrics_address is not None:
+            _serve_metrics(*parse_address(serving.metrics_address), app.state.figures.registry)
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False,
             timeout_graceful_shutdown=int(serving.timeout) + 5,
         )  # fmt: skip
+        server = uvicorn.Server(config)
+
+        def fail(error: Exception) -> None:
+            errors.append(error)
+            server.should_exit = True
+
         address, bound, *_ = listener.getsockname()
         show.note(f"listening on http://{f'[{address}]' if ':' in address else address}:{bound}")
         for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn shuts down, and then raises the signal again
             signal.signal(number, lambda *_: None)
+        scorers.start(fail)
         try:
-            uvicorn.Server(config).run(sockets=[listener])
+            server.run(sockets=[listener])
         finally:
-            process.kill()
+            scorers.close()
+    if errors:
+        raise errors[0]
+
+
+def _serve_metrics(host: str, port: int, registry: Any) -> None:
+    """Answers with the figures on an address of their own, in a thread."""
+    from prometheus_client import start_http_server
+
+    try:
+        start_http_server(port, host, registry)
+    except OSError as error:
+        raise _occupied(host, port, error, "--metrics-address chooses another") from error
+    show.note(f"figures on http://{f'[{host}]' if ':' in host else host}:{port}/metrics")
+
+
+def _occupied(host: str, port: int, error: OSError, hint: str) -> UserError:
+    what = f"cannot listen on {host}:{port}: {error.strerror or error}"
+    return UserError(what, hint=f"is another service there? {hint}")
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A socket that accepts connections; those that come before the models are loaded wait."""
+    """A socket that accepts connections."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
-        what = f"cannot listen on {host}:{port}: {error.strerror or error}"
-        raise UserError(what, hint="is another service there? --port chooses another") from error
+        raise _occupied(host, port, error, "--port chooses another") from error

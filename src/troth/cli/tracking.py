@@ -74,14 +74,18 @@ def _number(text: str) -> float:
 @options.option("--to", "NAME", "Second recipe. Default: trade, or mwzeval after trade.", "end", type=options.PROFILES)
 @options.option("--metric", "NAME", "Metric whose change is explained.", type=options.TRACKING_METRICS, default="jga")
 @options.number("--examples", 3, "Number of example units and near misses to show for each rule.")
+@click.option("--slots", is_flag=True, help="Show which slots cause the errors under the first recipe instead.")
 @options.JSON
-def explain(gold: str, pred: str | None, examples: int, json: bool, **settings: Any) -> None:
+def explain(gold: str, pred: str | None, examples: int, slots: bool, json: bool, **settings: Any) -> None:
     """Explain why two scoring recipes give different scores.
 
-    Shows how much each rule changes the score, and on which units.
+    Shows how much each rule changes the score, and on which units; with --slots, which slots make units wrong.
     """
     from troth.tracking.explain import explain as run
 
+    if slots:
+        _show_slot_errors(gold, pred, json, settings)
+        return
     steps = run(gold, pred, **settings)
     if json:
         show.json(steps)
@@ -98,8 +102,25 @@ def explain(gold: str, pred: str | None, examples: int, json: bool, **settings: 
         for flip in step.flips[:examples]:
             unit = f"{flip.dialogue}, turn {flip.turn}" + (f", {flip.service}" if flip.service else "")
             before, after = (tables.percent(value) for value in (flip.before, flip.after))
-            slots = "; ".join(f"{slot.slot}: {_quote(slot.pred)} for {_quote(slot.gold)}" for slot in flip.slots[:2])
-            show.text(f"{step.rule}: {unit}: {before} → {after}" + (f" ({slots})" if slots else ""))
+            faults = "; ".join(f"{slot.slot}: {_quote(slot.pred)} for {_quote(slot.gold)}" for slot in flip.slots[:2])
+            show.text(f"{step.rule}: {unit}: {before} → {after}" + (f" ({faults})" if faults else ""))
+
+
+def _show_slot_errors(gold: str, pred: str | None, json: bool, settings: dict[str, Any]) -> None:
+    from troth.tracking.slot_errors import slot_errors
+
+    if settings["end"] is not None or settings["metric"] != "jga":
+        raise UserError("--slots is about JGA under one recipe", hint="leave out --to and --metric")
+    files = {name: settings[name] for name in ("schema", "format", "pred_format")}
+    found = slot_errors(gold, pred, profile=settings["start"], **files)
+    if json:
+        show.json(found)
+        return
+    columns = ("slot", "wrong units", "wrong in it alone", "of all wrong units", "points of JGA")
+    rows = [
+        (one.slot, str(one.wrong), str(one.alone), tables.percent(one.share), f"{100 * one.cost:.2f}") for one in found
+    ]
+    show.table(tables.Table(columns, tuple(rows), labels=1)) if rows else show.text("no slot is wrong")
 
 
 def _quote(values: Sequence[str]) -> str:
@@ -116,9 +137,9 @@ def _step_row(step: RuleStep) -> tuple[str, ...]:
 
 @options.command(options.SettingsSource(SETTINGS, only=("profile", "schema", "format")))
 @options.GOLD
-@options.number("--places", 3, "Number of places to show for each finding.")
+@options.number("--examples", 3, "Number of examples to show of each kind of finding.")
 @options.JSON
-def check(gold: str, places: int, json: bool, **settings: Any) -> None:
+def check(gold: str, examples: int, json: bool, **settings: Any) -> None:
     """Check gold annotations before you score against them.
 
     Shows the score of gold against itself, and oddities of its annotation.
@@ -140,6 +161,6 @@ def check(gold: str, places: int, json: bool, **settings: Any) -> None:
     show.text(f"{format_count(checked.dialogues, 'dialogue')}, {findings}")
     for finding in checked.findings:
         show.text(f"{finding.count} × {finding.kind}")
-        for example in finding.places[:places]:
+        for example in finding.places[:examples]:
             turn = "" if example.turn is None else f", turn {example.turn}"
             show.text(f"  {example.file}: dialogue {example.dialogue}{turn}: {example.what}")

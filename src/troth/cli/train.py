@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from troth.systems.train import TrainedTracker
 
 
+LOSSES = {"loss": "training loss", "dev_loss": "dev loss"}
+
+
 @click.group(no_args_is_help=True)
 def train() -> None:
     """Train trackers and generators, and plot their training curves."""
@@ -86,24 +89,26 @@ def curve(runs: tuple[str, ...], chart: str | None, gains: str | None, json: boo
 
 
 def _draw_chart(runs: Sequence[str], path: str) -> None:
+    """Measures and losses over the steps: of one run in two panels, of several with a panel for each of them."""
     from troth.report import charts
     from troth.systems.runs import curve as points
+    from troth.systems.runs import losses
 
     charts.check_path(path)
     rows = [
-        {"step": row["step"], "metric": name, "value": value, "run": run}
+        {
+            "step": row["step"], "metric": LOSSES.get(name, name), "value": value, "run": run,
+            "kind": "loss" if name in LOSSES else "measures",
+        }
         for run in runs
-        for row in points(run)
+        for row in (*points(run), *losses(run))
         for name, value in row.items()
-        if name not in ("step", "dev_loss")
-    ]
+        if name != "step"
+    ]  # fmt: skip
     if not rows:
         raise UserError("has no measures over training", file=runs[0], hint="train with --dev")
-    title = "Measures over training"
-    if len(runs) == 1:
-        charts.lines(rows, x="step", y="value", colour="metric", path=path, title=title)
-    else:
-        charts.panels(rows, x="step", y="value", colour="run", panel="metric", path=path, title=title)
+    colour, panel = ("metric", "kind") if len(runs) == 1 else ("run", "metric")
+    charts.panels(rows, x="step", y="value", colour=colour, panel=panel, path=path, title="Training")
 
 
 def _draw_gains(runs: Sequence[str], path: str) -> None:

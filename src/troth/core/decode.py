@@ -47,6 +47,8 @@ def explain(error: BaseException) -> str:
 
 def is_too_deep(value: Any) -> bool:
     """Whether a JSON value has more than `MAX_DEPTH` lists and objects inside each other."""
+    if not isinstance(value, dict | list | tuple):
+        return False
     level = [value]
     for _ in range(MAX_DEPTH + 1):
         level = [

@@ -37,6 +37,7 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
     against: str = ""  # what `compute()` takes as references: states, texts, values, documents; "": nothing it can take
     of: str = ""  # the metric that this one is derived from: `jga` for `jga:v3`
     variant: str = ""  # what it is derived by: "v3", "NED", "0.5"
+    repeats: str = ""  # a metric that says the same of the same units, and is tested in place of this one
     top: float | None = None  # highest possible value of a unit; a share's is 1, a count's inf
     low: float | None = None  # lowest possible value of a metric that can be below 0
     headline: bool = False  # shown in tables by group, where all metrics would be too many
@@ -52,6 +53,12 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
             return self
         title = f"{self.title}, {variant}"
         return self.derive(f"{self.name}:{variant}", title=title, variant=variant, compute=compute or self.compute)
+
+    @property
+    def label(self) -> str:
+        """The name that papers print: the initials, where the metric is called by them (JGA), else the title."""
+        initials = "".join(word[0] for word in self.title.split()).lower()
+        return self.name.upper() if initials == self.name else self.title
 
     @property
     def bound(self) -> float | None:

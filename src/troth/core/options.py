@@ -47,7 +47,6 @@ class Option:
     command: Any = SAME  # default of the command line, where it cannot be that of Python
     # Options that come with further flags, such as --no-cache; python: not an option of the command line.
     shape: Literal["", "run", "cache", "workers", "python"] = ""
-    engine: tuple[str, ...] = ("--engine", "--on")  # flags that choose the engine, beside a number of workers
 
 
 def option(default: Any, help: str, metavar: str = "", **further: Any) -> Any:
@@ -71,10 +70,10 @@ def seed_option(help: str = "Random seed of the bootstrap.") -> Any:
     return option(0, help, least=0)
 
 
-def workers_option(*, command: int = 1, engine: tuple[str, ...] = ("--engine", "--on")) -> Any:
+def workers_option(*, command: int = 1) -> Any:
     """Python starts no processes unless it is asked to; a command may use all cores."""
     help = "Number of worker processes, or of Ray actors (0 = one per core). Results do not depend on it."
-    return option(1, help, least=0, command=command, shape="workers", engine=engine)
+    return option(1, help, least=0, command=command, shape="workers")
 
 
 def run_folder() -> Any:
@@ -135,7 +134,7 @@ def declared_options(record: type) -> list[DeclaredOption]:
 
 
 def _kind(annotation: str) -> str:
-    """The kind of value by an annotation. Models, paths and lists of names are text on the command line."""
+    """The kind of value for a type annotation. Models, paths and lists of names are text on the command line."""
     first = annotation.partition(" | ")[0]
     lists = {"Sequence[int]": "ints", "Iterable[float]": "floats", "Sequence[float]": "floats"}
     kinds = {"int": "int", "float": "float", "bool": "bool", "Mapping[str, Any]": "pairs", **lists}

@@ -62,7 +62,7 @@ class Parts:
     units: Units
 
     @classmethod
-    def of(
+    def from_fractions(
         cls,
         fractions: Iterable[tuple[float, float]],
         keys: Sequence[tuple[str, int, str]],

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SHOWN = 40  # lines of a result's repr
 # Saving needs the layers above this one, which are named by path and imported when they are needed, as registries do.
 SAVE, PAIRWISE_BEST = "troth.storage.runs:save", "troth.stats.contests:best_scores"
+PLOT = "troth.report.charts:plot_scores"
 Path = str | os.PathLike[str]
 
 
@@ -58,6 +59,7 @@ FINDINGS: Registry[type[Finding]] = Registry(
         "flip": "troth.robustness.checkdst:Flip",
         "varying unit": "troth.robustness.sgdx:VaryingUnit",
         "act": "troth.responses.explorer:JudgedAct",
+        "missed goal": "troth.responses.multiwoz.score:MissedGoal",
         "lost list": "troth.meta.trials.rerank:LostList",
         "rejected gold": "troth.meta.trials.templates:RejectedGold",
         "disagreement": "troth.meta.people.agreement:Disagreement",
@@ -92,6 +94,7 @@ class Result:
         result.frame()                      # all scores as a polars frame
         result.rows()                       # all units as a polars frame
         result.findings                     # single units that a reader should see
+        result.plot("jga,aga")              # as a chart
         result.save("runs/new")             # and troth.open("runs/new")
 
     `rows` and `explorer` are made when they are asked for, not before.
@@ -158,6 +161,7 @@ class Result:
             counts={name: counts for name, counts in self.counts.items() if name == system},
             inputs={name: digests for name, digests in self.inputs.items() if name == system},
             unscored=[count for count in self.unscored if count.system == system],
+            findings=[one for one in self.findings if getattr(one, "system", "") in ("", system)],
             make_rows=lambda: self.rows().filter(pl.col("system") == system),
         )
 
@@ -204,6 +208,14 @@ class Result:
         headline = [metric.name for metric in self.metrics if metric.headline]
         best = self.unbeaten() if bold else frozenset[Any]()
         return table.score_tables(self.scores, intervals=intervals, headline=headline, best=best)
+
+    def plot(self, metrics: str | Iterable[str] | None = None, *, group: str = ALL, path: Path | None = None) -> Any:
+        """Draws scores with their intervals, a row per metric and a colour per system; needs `troth[charts]`.
+
+        Without `metrics`, these are the shares, or the headline metrics among them. `path` writes the chart to a file
+        that ends in .svg, .png, .html or .json. Returns an Altair chart, which notebooks show.
+        """
+        return import_path(PLOT)(self, metrics, group=group, path=path)
 
     def __repr__(self) -> str:
         head = f"troth {self.task}: {len(self.scores)} scores of {', '.join(self.systems) or 'no system'}"

@@ -30,7 +30,7 @@ class DialogueSums:
     by: Mapping[tuple[str, str], Sums]  # by system and metric
 
     @classmethod
-    def of(cls, rows: pl.DataFrame) -> DialogueSums:
+    def from_rows(cls, rows: pl.DataFrame) -> DialogueSums:
         """From a frame with the columns system, metric, dialogue, num and den; nothing from one that lacks them."""
         import polars as pl
 

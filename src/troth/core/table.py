@@ -7,7 +7,7 @@ import html
 import io
 import re
 import unicodedata
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from troth.core.errors import UserError
@@ -18,7 +18,7 @@ from troth.core.score import Score
 LATEX = str.maketrans(
     {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}",
      "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "±": r"$\pm$", "–": "--", "…": r"\dots{}",
-     "†": r"$^\dagger$"}
+     "†": r"$^\dagger$", "λ": r"$\lambda$", "α": r"$\alpha$", "→": r"$\rightarrow$"}
 )  # fmt: skip
 MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\|`*[]"} | {"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 FORMULA = tuple("=+-@＝＋－＠")  # how a cell begins that spreadsheets would run
@@ -77,13 +77,13 @@ class Table:
             return "| " + " | ".join(cells) + " |"
 
         rule = ["---" if i < self.labels else "---:" for i in range(len(self.columns))]
-        rows = self._marked(_markdown, "**{}**", "*{}*")
-        return "\n".join([line(map(_markdown, self.columns)), line(rule), *map(line, rows)])
+        rows = self._marked(escape_markdown, "**{}**", "*{}*")
+        return "\n".join([line(map(escape_markdown, self.columns)), line(rule), *map(line, rows)])
 
     def latex(self) -> str:
         """A booktabs table; the best in bold, the worst underlined, and comments above it."""
         kinds = "l" * self.labels + "r" * (len(self.columns) - self.labels)
-        rows = [list(map(_latex, self.columns)), *self._marked(_latex, r"\textbf{{{}}}", r"\underline{{{}}}")]
+        rows = [list(map(_latex, self.columns)), *self._marked(_latex_cell, r"\textbf{{{}}}", r"\underline{{{}}}")]
         head, *body = (" & ".join(row) + r" \\" for row in rows)
         comments = [f"% {_tame(comment)}" for comment in self.comments]
         begin, end = rf"\begin{{tabular}}{{{kinds}}}", r"\end{tabular}"
@@ -113,7 +113,14 @@ def _latex(cell: str) -> str:
     return _tame(cell).translate(LATEX)
 
 
-def _markdown(cell: str) -> str:
+def _latex_cell(cell: str) -> str:
+    """A cell; an interval stands small after its number, with a digit less."""
+    if isinstance(cell, Figure) and cell.low:
+        return rf"{_latex(cell.value)} {{\scriptsize [{_latex(cell.low)}, {_latex(cell.high)}]}}"
+    return _latex(cell)
+
+
+def escape_markdown(cell: str) -> str:
     """Text that Markdown shows as it is: no HTML, no links or pictures, and no end of a cell."""
     text = " ".join(_tame(cell).split()).translate(MARKDOWN)
     return _LINK.sub(lambda match: match[0][:-1] + "\\" + match[0][-1], text)
@@ -159,67 +166,117 @@ def bounds(low: float | None, high: float | None, scale: Scale = "share") -> str
     return "–" if low is None or high is None else f"{format_difference(low, scale)} … {format_difference(high, scale)}"
 
 
+class Figure(str):
+    """A number with its interval as text, `47.16 (45.28 … 49.03)`, and its parts: in LaTeX the interval is shorter."""
+
+    __slots__ = ("high", "low", "value")
+    value: str
+    low: str  # rounded to a digit less; empty where there is no interval
+    high: str
+
+    def __new__(cls, score: Score, *, interval: bool) -> Figure:
+        value = number(score.value, score.scale)
+        ends = [one for one in (score.low, score.high) if interval and one is not None]
+        whole = len(ends) == 2
+        figure = super().__new__(
+            cls, f"{value} ({' … '.join(number(end, score.scale) for end in ends)})" if whole else value
+        )
+        figure.value = value
+        figure.low, figure.high = (_round_end(end, score.scale) for end in ends) if whole else ("", "")
+        return figure
+
+
+def _round_end(value: float, scale: Scale) -> str:
+    if scale in PERCENT:
+        return percent(value, 1)
+    digits = DIGITS[scale] - 1
+    return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
 def figure(score: Score | None, intervals: bool = True) -> str:
     """A number with its interval: `47.16 (45.28 … 49.03)`."""
-    if score is None or score.value is None:
-        return "–"
-    if not intervals or score.low is None or score.high is None:
-        return number(score.value, score.scale)
-    value, low, high = (number(one, score.scale) for one in (score.value, score.low, score.high))
-    return f"{value} ({low} … {high})"
+    return "–" if score is None or score.value is None else Figure(score, interval=intervals)
 
 
+FEW_METRICS = 3  # that tables by group show, whichever they are
 Place = tuple[str, str, str]  # of a score: system, metric, group
 
 
 def score_tables(
-    scores: Sequence[Score], *, intervals: bool = True, headline: Sequence[str] = (), best: Container[Place] = ()
+    scores: Sequence[Score],
+    *,
+    intervals: bool = True,
+    headline: Sequence[str] = (),
+    best: Container[Place] = (),
+    names: Mapping[str, str] | None = None,
 ) -> list[Table]:
     """Scores laid out for reading: all, seen and unseen together, then a table for each further kind of group.
 
     Shares are in percent, other numbers as they are, with the interval. `headline`: the metrics that tables by group
-    show, if they have them. `best`: the scores in bold.
+    show, if they have them. `best`: the scores in bold. `names`: how systems, metrics and groups are printed.
     """
     main = [score for score in scores if score.group in WHOLE]
-    tables = [_laid_out(main, "", intervals, best)] if main else []
+    printed = names or {}
+    tables = [_laid_out(main, "", intervals, best, printed)] if main else []
     for kind in dict.fromkeys(score.group.kind for score in scores if score.group.name):
         mine = [score for score in scores if score.group.name and score.group.kind == kind]
-        if len({score.metric for score in mine}) > len(headline):
+        if len({score.metric for score in mine}) > max(len(headline), FEW_METRICS):
             mine = [score for score in mine if score.metric in headline] or mine
-        tables.append(_laid_out(mine, kind, intervals, best))
+        tables.append(_laid_out(mine, kind, intervals, best, printed))
     return tables
 
 
-def _laid_out(scores: Sequence[Score], kind: str, intervals: bool, best: Container[Place]) -> Table:
+def _laid_out(
+    scores: Sequence[Score], kind: str, intervals: bool, best: Container[Place], printed: Mapping[str, str]
+) -> Table:
     """A row per metric, a column per system and group; of a kind of group, a row per group, a column per metric."""
     places: dict[tuple[str, str, str], Score] = {
         ((s.group, s.metric, s.system) if kind else (s.metric, s.group, s.system)): s for s in scores
     }
     heads = list(dict.fromkeys(place[1:] for place in places))
-    names, parts = _short([system for _, system in heads]), dict.fromkeys(part for part, _ in heads)
+    parts = dict.fromkeys(part for part, _ in heads)
     single = len({system for _, system in heads}) == 1
+    shown = [
+        (printed.get(system) or printed.get(short, short), printed.get(part, part))
+        for short, (part, system) in zip(_short([system for _, system in heads]), heads, strict=True)
+    ]
     columns = [
         part if single and (kind or len(parts) > 1) else f"{part} {name}" if kind
         else name if len(parts) == 1 else f"{name} {part}"
-        for name, (part, _) in zip(names, heads, strict=True)
+        for name, part in shown
     ]  # fmt: skip
     lines: list[tuple[tuple[str, ...], list[Score | None]]] = []
     for row in dict.fromkeys(place[0] for place in places):
         cells = [places.get((row, *head)) for head in heads]
         n = next((str(cell.n) for cell in cells if cell is not None), "0")
         if kind or any(cell is not None and cell.value is not None for cell in cells):
-            lines.append(((Group.parse(row).name, n) if kind else (row,), cells))
+            name = Group.parse(row).name if kind else row
+            label = printed.get(row) or printed.get(name, name)
+            lines.append(((label, n) if kind else (label,), cells))
     return _table((*((kind, "n") if kind else ("metric",)), *columns), lines, intervals, best)
 
 
-def system_table(scores: Sequence[Score], *, intervals: bool = True, best: Container[Place] = ()) -> Table:
-    """Scores as papers have them: a row per system, a column per metric and group, signatures as comments."""
+def system_table(
+    scores: Sequence[Score],
+    *,
+    intervals: bool = True,
+    best: Container[Place] = (),
+    names: Mapping[str, str] | None = None,
+) -> Table:
+    """Scores as papers have them: a row per system, a column per metric and group, signatures as comments.
+
+    `names`: how systems, metrics and groups are printed.
+    """
+    shown = names or {}
     cells = {(score.system, score.metric, score.group): score for score in scores}
     heads = list(dict.fromkeys((score.metric, score.group) for score in scores if score.value is not None))
     several = len({group for _, group in heads}) > 1
-    columns = tuple(metric if group == ALL and not several else f"{metric} {group}" for metric, group in heads)
+    columns = tuple(
+        shown.get(metric, metric) + ("" if group == ALL and not several else f" {shown.get(group, group)}")
+        for metric, group in heads
+    )
     systems = dict.fromkeys(score.system for score in scores)
-    lines = [((system,), [cells.get((system, *head)) for head in heads]) for system in systems]
+    lines = [((shown.get(system, system),), [cells.get((system, *head)) for head in heads]) for system in systems]
     comments = [line for head in heads for line in _signatures([s for s in scores if (s.metric, s.group) == head])]
     return replace(_table(("system", *columns), lines, intervals, best), comments=tuple(comments))
 

@@ -32,6 +32,7 @@ TASKS: Registry[Task] = Registry(
         "robust checkdst": "troth.robustness.checkdst:TASK",
         "robust sgdx": "troth.robustness.sgdx:TASK",
         "nlg": "troth.responses.score:TASK",
+        "multiwoz": "troth.responses.multiwoz.score:TASK",
         "ground": "troth.grounding.score:TASK",
     },
 )

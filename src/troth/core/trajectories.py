@@ -71,6 +71,7 @@ class LocatedCall(NamedTuple):
     message: int
     turn: int
     result: int | None  # None: no result is recorded
+    number: int  # its position among all calls of the trajectory, from 0
 
 
 class Trajectory(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -106,12 +107,12 @@ class Trajectory(msgspec.Struct, frozen=True, omit_defaults=True):
         """
         answers = self._answers()
         turn = -1
-        position = 0
+        number = 0
         for index, message in enumerate(self.messages):
             turn += message.role == "user"
             for call in message.calls:
-                yield LocatedCall(call, index, max(turn, 0), answers.get(position))
-                position += 1
+                yield LocatedCall(call, index, max(turn, 0), answers.get(number), number)
+                number += 1
 
     def _answers(self) -> dict[int, int]:
         """Position of a call among all calls, to the index of the message with its result."""

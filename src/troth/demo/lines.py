@@ -14,12 +14,12 @@ from troth.core.names import split_profile
 from troth.core.result import Result
 from troth.core.score import Score
 from troth.report.compare import Difference, compare_pair
+from troth.report.page.stress import pair_trackers, stress_lines
 from troth.report.sources import open_run
 
 PROFILE = "trade"  # the recipe that the trackers are compared by
 RESAMPLES = 2000  # of the intervals of differences
 VARIANTS = 3  # wordings of the schema
-SETS = {"NED": "unknown names", "SDI": "hesitations and slips", "PI": "other words"}
 TITLES = {"nli": "entailment", "u_f1": "shared words", "pmi_faith": "PMI-Faith"}
 
 
@@ -37,7 +37,7 @@ class Results:
 def summary_lines(results: Results) -> list[str]:
     return [
         f"State tracking: {tracking(results.tracking)}",
-        f"Robustness: {robustness(results.robust)} {wording(results.wording)}",
+        f"Robustness: {robustness(results.robust, results.wording)}",
         f"Responses: {responses(results.responses)}",
         f"Grounding: {grounding(results.grounding)}",
         f"And beware: {recipes(results.tracking)}",
@@ -65,28 +65,10 @@ def _describe_interval(difference: Difference) -> str:
     return f"no difference shown: {bounds}" if difference.low <= 0 <= difference.high else f"a difference of {bounds}"
 
 
-def robustness(results: Sequence[Result]) -> str:
-    """The worst that a perturbation does to a tracker, and what it does to the others."""
-    scores = {(s.metric, s.system): _value(s) for result in results for s in result.scores if s.value is not None}
-    sets = {metric.name: metric.variant for result in results for metric in result.metrics if metric.of == "cjga"}
-    metric, worst = min((key for key in scores if key[0] in sets), key=lambda key: scores[key])
-    label = sets[metric]
-    others = [f"{name} {_percent(value)}" for (m, name), value in scores.items() if m == metric and name != worst]
-    text = f"under {SETS[label]}, {_percent(scores[metric, worst])} of what {worst} gets right stays right"
-    text += f" ({', '.join(others)})"
-    invented = 1 - scores.get((f"nohf:{label}", worst), 1.0)
-    return (
-        f"{text}; {_percent(invented)} of the names it then predicts were never said." if invented > 0 else f"{text}."
-    )
-
-
-def wording(results: Sequence[Result]) -> str:
-    """What other wordings of the schema do to each tracker."""
-    parts = []
-    for result in results:
-        before, after = (_value(result.score(metric)) for metric in ("jga_orig", f"jga_v1-{VARIANTS}"))
-        parts.append(f"{result.systems[0]} from {_percent(before)} to {_percent(after)}")
-    return f"Under schemas in other words, turns with the whole state right go for {', for '.join(parts)}."
+def robustness(perturbed: Sequence[Result], worded: Sequence[Result]) -> str:
+    """What breaks the first tracker, and where the second is better and where it is not."""
+    systems = [[system for run in runs for system in open_run(run, 1).systems] for runs in (perturbed, worded)]
+    return " ".join(stress_lines(pair_trackers(*systems)))
 
 
 def responses(result: Result) -> str:

@@ -51,7 +51,12 @@ class Bundle(NamedTuple):
     names: str  # slots that hold names of places and shows
 
 
-LIVE = Bundle("live", "wordings/live.json", "restaurant_name,event_name,city,from_city,to_city")
+LIVE = Bundle(
+    "live",
+    "wordings/live.json",
+    "restaurant_name,event_name,city,from_city,to_city,town,destination,district,branch,practice_name,shop_name,"
+    "site_name,teacher_name",
+)
 WRITTEN = Bundle("gold", "wordings/paraphrases.json", "hotel_name,sight_name,from_station,to_station")
 
 Step = Callable[[str], None]  # is told which part begins
@@ -114,7 +119,8 @@ def write_twins(bundle: Bundle, folder: Path) -> dict[str, Path]:
     from troth.perturb.users.run import perturb
 
     for label, family in TWINS.items():
-        perturb(path(bundle.gold), folder / label, with_=family)
+        options = {"slots": bundle.names.split(",")} if family == "entities" else {}
+        perturb(path(bundle.gold), folder / label, with_={family: options})
     return {label: folder / label for label in TWINS}
 
 

@@ -10,12 +10,13 @@ then lets nearly every fault pass. `Aim` fits for the unfaithful instead: the re
 responses below the threshold should have.
 
 A calibration is a small JSON file with its data and the recipe of each metric. It is only applied to scores of the same
-recipe.
+recipe. One may come with the package, for the default metric and the embedded model (`load_default`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from typing import Any, NamedTuple
 
 import msgspec
@@ -29,6 +30,8 @@ from troth.core.version import __version__
 from troth.readers import source
 from troth.storage import files
 
+DEFAULT = "default"  # names the calibration of the package in place of a file
+NO_DEFAULT = "no calibration comes with this version of troth"
 LAYOUT = 1  # raised when a reader of the old one would go wrong
 KIND = "troth calibration"
 WRITTEN = "was it written by troth meta fit?"
@@ -274,8 +277,21 @@ def save(calibration: Calibration, out: str) -> None:
 
 
 def load(path: str) -> Calibration:
-    """Reads a calibration that `save` wrote."""
-    data = source.read_bytes(path, hint="make one: troth meta fit")
+    """Reads a calibration that `save` wrote; `default` is that of the package."""
+    if path == DEFAULT:
+        if (bundled := load_default()) is None:
+            raise UserError(NO_DEFAULT, hint="fit one: troth meta fit")
+        return bundled
+    return _parse(source.read_bytes(path, hint="make one: troth meta fit"), path)
+
+
+def load_default() -> Calibration | None:
+    """The calibration that comes with the package, written by `save`; None where none does."""
+    file = resources.files("troth.grounding") / "data" / "calibration.json"
+    return _parse(file.read_bytes(), DEFAULT) if file.is_file() else None
+
+
+def _parse(data: bytes, path: str) -> Calibration:
     with reading(path, "not a calibration", hint=WRITTEN):
         calibration = msgspec.json.decode(data, type=Calibration)
     if calibration.layout > LAYOUT:

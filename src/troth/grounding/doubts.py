@@ -1,8 +1,11 @@
-"""Which words of a response does its document not support? By rules alone, no model.
+"""Which words of a response does its document not support? By rules alone, no model. The one definition of it.
 
 A word's doubt is 0 where the windows of the document that share most with its sentence have it, one half where only
-another part of the document has it, and 1 where no part has it; words are compared in lower case and without endings.
-A name or number that stands where the document has another one counts as unsupported, too (`places.py`).
+another part of the document has it, and 1 where no part has it; words are compared in lower case and without endings,
+more freely than metrics do ("carry" and "carried" are one word here).
+Names, numbers, dates and times are compared as facts (`facts.py`): one that the windows have in another form ("5 pm"
+and 17:00) is not in doubt, a number, date or time that no part of the document has is, and so is one that stands where
+the document has another (`places.py`).
 Common words ("the", "with") say nothing themselves, and take the mean of the words around them; all others are mixed
 with it a little, since unsupported words come in spans. Settings were tried on WiCE's labelled words, train and dev.
 """
@@ -10,10 +13,14 @@ with it a little, since unsupported words come in spans. Settings were tried on 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
+from troth.core.text_cache import text_cache
 from troth.grounding.evidence import passages
+from troth.grounding.facts import CheckedFact, check_facts
 from troth.grounding.places import misplaced_facts
 from troth.text.lexicon import word_set
 from troth.text.normalize import compose
@@ -25,6 +32,12 @@ ELSEWHERE = 0.5  # doubt of a word that another part of the document has
 AROUND = 2  # words on each side
 MIXED = 0.3  # share of the words around in a word's doubt
 DOUBTED = 0.55  # doubt from which a word counts as unsupported
+CERTAIN = 0.2  # a word with less doubt counts as supported
+_WORD = re.compile(r"\S+")
+_DIGIT = re.compile(r"\d")
+_ENDINGS = re.compile(r"(?<=[^\W\d]{3})(?:ing|ed|[seyi])+$")
+
+Support = Literal["supported", "unsupported", "free"]
 
 
 class DoubtedWord(msgspec.Struct, frozen=True):
@@ -39,6 +52,11 @@ class DoubtedWord(msgspec.Struct, frozen=True):
     def unsupported(self) -> bool:
         return self.doubt >= DOUBTED
 
+    @property
+    def support(self) -> Support:
+        """What the whole product says of the word; free: neither supported nor unsupported."""
+        return "unsupported" if self.unsupported else "supported" if self.doubt < CERTAIN else "free"
+
 
 def doubted_words(document: str, response: str) -> list[DoubtedWord]:
     """Every word of a response, in order, by white space.
@@ -48,28 +66,62 @@ def doubted_words(document: str, response: str) -> list[DoubtedWord]:
     ['80', 'chairs.']
     """
     document, response = compose(document), compose(response)
+    starts = [start for start, _ in locate_sentences(response)]
     words: list[DoubtedWord] = []
-    for start, sentence in locate_sentences(response):
-        spans = [match.span() for match in re.finditer(r"\S+", sentence)]
-        doubts = word_doubts(document, sentence, [sentence[begin:end] for begin, end in spans])
-        misplaced = misplaced_facts(document, sentence)
-        for (begin, end), doubt in zip(spans, doubts, strict=True):
-            wrong = any(begin < fact.end and fact.start < end for fact in misplaced)
-            word_doubt = max(doubt, DOUBTED) if wrong else doubt
-            words.append(DoubtedWord(sentence[begin:end], start + begin, start + end, word_doubt))
+    for begin, end in zip([0, *starts[1:]], [*starts[1:], len(response)], strict=True) if starts else ():
+        words += _sentence_words(document, response[begin:end], begin)
     return words
 
 
-def word_doubts(document: str, sentence: str, words: list[str]) -> list[float]:
-    """The doubt of each word of a sentence, however it was cut into words."""
-    known = passages(document)
-    near = {word for window in known.best(sentence, WINDOW, WINDOWS) for word in stem_words(window.text)}
+def _sentence_words(document: str, sentence: str, at: int) -> list[DoubtedWord]:
+    spans = [match.span() for match in _WORD.finditer(sentence)]
+    texts = [sentence[start:end] for start, end in spans]
+    known = _fact_doubts(spans, texts, check_facts(document, sentence))
+    doubts = word_doubts(document, sentence, texts, known)
+    misplaced = misplaced_facts(document, sentence)
+    words = []
+    for (start, end), text, doubt in zip(spans, texts, doubts, strict=True):
+        wrong = any(start < fact.end and fact.start < end for fact in misplaced)
+        words.append(DoubtedWord(text, at + start, at + end, max(doubt, DOUBTED) if wrong else doubt))
+    return words
+
+
+def _fact_doubts(
+    spans: Sequence[tuple[int, int]], texts: Sequence[str], facts: Sequence[CheckedFact]
+) -> dict[int, float]:
+    """The doubt of words that are part of a fact, by their place, where the fact decides it."""
+    known: dict[int, float] = {}
+    for fact in facts:
+        inside = [index for index, (start, end) in enumerate(spans) if start < fact.end and fact.start < end]
+        if fact.found:
+            known |= dict.fromkeys(inside, 0.0)
+        elif fact.kind != "name" and not fact.elsewhere:  # of a name, some words may be there
+            numbers = [index for index in inside if _DIGIT.search(texts[index])]  # 60 of "60 days"
+            known |= dict.fromkeys(numbers or inside, 1.0)
+    return known
+
+
+def word_doubts(document: str, sentence: str, words: list[str], known: dict[int, float] | None = None) -> list[float]:
+    """The doubt of each word of a sentence, however it was cut into words; `known`: of some, by their place."""
+    places, everywhere = passages(document), _document_forms(document)
+    near = {form for window in places.best(sentence, WINDOW, WINDOWS) for form in _forms(window.text)}
     doubts: list[float | None] = []
-    for text in words:
-        parts = stem_words(text)
+    for index, text in enumerate(words):
+        parts = _forms(text)
         silent = not parts or text.lower() in word_set("stop_words")
-        doubts.append(None if silent else max(0.0 if s in near else ELSEWHERE if s in known else 1.0 for s in parts))
+        own = None if silent else max(0.0 if s in near else ELSEWHERE if s in everywhere else 1.0 for s in parts)
+        doubts.append((known or {}).get(index, own))
     return [_mix_neighbours(doubts, index) for index in range(len(doubts))]
+
+
+def _forms(text: str) -> list[str]:
+    """The words of a text without their commonest endings, as many as there are."""
+    return [_ENDINGS.sub("", word) for word in stem_words(text)]
+
+
+@text_cache
+def _document_forms(document: str) -> frozenset[str]:
+    return frozenset(_forms(document))
 
 
 def _mix_neighbours(doubts: list[float | None], index: int) -> float:

@@ -118,7 +118,7 @@ class SentenceEntailment:
         return [(text, sentence) for text in best_passages(sentence, known, sizes)]
 
     def _number(self, document: str) -> int:
-        """How many windows each sentence is asked about."""
+        """Number of windows that each sentence is checked against."""
         count = len(_windows(document, self.sizes))
         return count if self.evidence is None or count <= FEW else sum(self.evidence)
 

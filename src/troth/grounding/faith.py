@@ -3,7 +3,7 @@
 From no paper. Each sentence of the response gets log odds of being supported: a weighted sum of
 
 - the log odds of entailment by its best passage (`entailment.py`),
-- the log odds of contradiction by the same passage, which count against it,
+- the log odds of contradiction by the passage that contradicts it most, which count against it,
 - the share of its words that the document has,
 - the share of its facts (names, numbers, dates, times) that the document has where it speaks of the same (`facts.py`),
 - whether the words around a fact are those around another one in the document (`places.py`).
@@ -51,16 +51,16 @@ FAITH: Metric = faithfulness(
 class FaithWeights:
     """Weights of a sentence's log odds; `worst` is the share of the lowest sentence in a response."""
 
-    bias: float = 1.021
-    entailment: float = 0.26
-    contradiction: float = 0.13
-    words: float = 2.078
-    facts: float = 0.26
-    places: float = 1.039
+    bias: float = 0.727
+    entailment: float = 0.317
+    contradiction: float = 0.158
+    words: float = 1.266
+    facts: float = 0.317
+    places: float = 0.633
     worst: float = 0.25
     # of the odds that a sentence that is not supported is contradicted, and not absent
-    contradicted_bias: float = 0.074
-    contradicted: float = 0.367
+    contradicted_bias: float = 0.085
+    contradicted: float = 0.353
 
 
 WEIGHTS = FaithWeights()
@@ -135,7 +135,7 @@ def compute_features(document: str, support: SentenceSupport) -> dict[str, float
     fits = [fact.fit for fact in rate_places(document, support.sentence)]
     return {
         "entailment": log_odds(support.entailment),
-        "contradiction": -log_odds(support.answers[support.best].contradiction),
+        "contradiction": -log_odds(support.answers[support.against].contradiction),
         "words": sum(word in known for word in words) / len(words) - 1 if words else 0.0,
         "facts": sum(fact.credit for fact in facts) / len(facts) - 1 if facts else 0.0,
         "places": min((0.0, *fits)),

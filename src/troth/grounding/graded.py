@@ -25,7 +25,7 @@ from troth.storage.explorer import ClaimSupport
 
 
 class Faithfulness(NamedTuple):
-    """What a calibration says of a response."""
+    """Verdict of a calibration on one response."""
 
     faithful: bool
     probability: float
@@ -101,7 +101,7 @@ class GradedSystem:
     @cached_property
     def units(self) -> Units:
         keys = [(document, NONE, item.id) for document, item in zip(self.documents, self.items, strict=True)]
-        units = Parts.of([(0.0, 0.0)] * len(keys), keys, item_column="id").units
+        units = Parts.from_fractions([(0.0, 0.0)] * len(keys), keys, item_column="id").units
         # Ids need not be unique; the code of an item is its position, so that no two responses are taken for one.
         ids, codes = [item.id for item in self.items], np.arange(len(keys), dtype=np.int64)
         sources = np.array([item.source for item in self.items], dtype=object)
@@ -120,7 +120,7 @@ class GradedSystem:
                     yield Cell(metric, parts.take(members[scored[members]]), recipe, group, reason)
 
     def counts(self) -> dict[str, int]:
-        """How many responses and documents there are."""
+        """Number of responses and of documents."""
         return {"responses": len(self.items), "documents": len(set(self.documents) - {""})}
 
     def unscored(self) -> list[UnscoredCount]:

@@ -160,15 +160,14 @@ class Models:
         """The language model, asked as a chat where it can be. The embedded one was never measured so."""
         if self.lm == "embedded":
             what = "the metric judge needs a chat model, and the embedded language model is not meant for that"
-            raise UserError(what, hint="name a server's, as lm: http://HOST/v1#MODEL")
-        if not isinstance(self.lm, str) or "chat" not in backends.backend_for(self.lm).modifiers:
+            raise UserError(what, hint="name the model of a server: http://HOST/v1#MODEL")
+        if not isinstance(self.lm, str):
             return self.language_model
-        name = self.lm if self.lm.endswith("+chat") else f"{self.lm}+chat"
-        return backends.lm(name, cache=self.cache, timeout=self.timeout)
+        return backends.lm(backends.chat_name(self.lm), cache=self.cache, timeout=self.timeout)
 
     @cached_property
     def store(self) -> Store:
-        """Where graders keep what they computed with models that are no backends."""
+        """Cache for the results of models that are not backends."""
         from troth.storage.cache import Store
 
         return Store.at(self.cache)

@@ -32,7 +32,7 @@ from troth.core.signature import identity
 from troth.core.tasks import Task
 from troth.engine import in_process
 from troth.grounding import explorer
-from troth.grounding.calibration import Calibration, DataFile, Fitted
+from troth.grounding.calibration import Calibration, DataFile, Fitted, load_default
 from troth.grounding.calibration import load as load_calibration
 from troth.grounding.graded import grade_systems
 from troth.grounding.metrics import Grader, Models, default_metrics, make_graders
@@ -110,7 +110,7 @@ class ScoringSettings:
 @dataclass(frozen=True)
 class GroundSettings(ScoringSettings):
     calibration: Path | Calibration | None = option(
-        None, "Calibration file of `troth meta fit`; adds a verdict on each response.", "FILE"
+        None, "Calibration file of `troth meta fit` (default = troth's own); adds a verdict on each response.", "FILE"
     )
     resamples: int = resamples_option(over="documents")
     seed: int = seed_option()
@@ -187,7 +187,7 @@ def match_calibration(calibration: Path | Calibration | None, graders: Sequence[
     """What the calibration says of each metric that it knows; None without a calibration."""
     if calibration is None:
         return None
-    recipes = {grader.metric.name: identity(grader.metric, grader.recipe) for grader in graders}
+    recipes = _recipes(graders)
     if isinstance(calibration, Calibration):
         return calibration.match_recipes(recipes)
     path = path_of(calibration)
@@ -195,6 +195,17 @@ def match_calibration(calibration: Path | Calibration | None, graders: Sequence[
         return load_calibration(path).match_recipes(recipes)
     except UserError as error:
         raise error.at(file=path) from error
+
+
+def match_default(graders: Sequence[Grader]) -> dict[str, Fitted]:
+    """What the calibration of the package says of metrics that are scored as it was fitted, by the same model."""
+    calibration, recipes = load_default(), _recipes(graders)
+    entries = () if calibration is None else calibration.metrics
+    return {entry.metric: entry for entry in entries if recipes.get(entry.metric) == entry.signature}
+
+
+def _recipes(graders: Sequence[Grader]) -> dict[str, str]:
+    return {grader.metric.name: identity(grader.metric, grader.recipe) for grader in graders}
 
 
 def collect_remarks(graders: Iterable[Grader]) -> list[str]:

@@ -1,6 +1,7 @@
-"""Responses word by word: what the document supports and what it does not.
+"""Responses word by word: what the document supports and what it does not, by `doubts.py` everywhere.
 
-By PMI-Faith's language model (`word_by_word`), or by the words of the document alone (`words_by_rules`).
+With a language model, each word also has what the document does for its probability (PMI-Faith); these numbers are
+shown, and decide nothing: on words that people labelled, the rules are right more often (docs/grounding.md).
 """
 
 from __future__ import annotations
@@ -8,36 +9,30 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import NamedTuple
 
 import msgspec
 
 from troth.core.records import Grounded
-from troth.grounding.doubts import DoubtedWord, doubted_words
+from troth.grounding.doubts import Support, doubted_words
 from troth.grounding.pmi import RESPONSE, Faith, Token, measure
 from troth.models import Lm
 from troth.storage.explorer import ResponseView
 from troth.storage.files import new_file
 
 BEFORE = RESPONSE.index("{}")  # characters of the scored text before the response
-LIKELIER = math.log(2)  # a word is supported where the document makes it at least twice as likely
-UNLIKELY = math.log(0.1)  # unsupported: the document does not, and the word is at most this likely even with it
-
-CERTAIN = 0.2  # by rules: a word with less doubt is supported
-RULES = "words"
+RULES, PMI = "words", "pmi_faith"
 NEITHER = "no document, or no response"
 
-Support = Literal["supported", "unsupported", "free"]
 
-
-class Word(msgspec.Struct, frozen=True):
+class Word(msgspec.Struct, frozen=True, omit_defaults=True):
     """A word of the response. Its log-probability is the sum of its tokens'."""
 
     text: str
-    given: float | None
-    ratio: float | None
     support: Support
-    doubt: float | None = None  # by rules: from 0, supported, to 1; see `doubts.py`
+    doubt: float  # from 0, supported, to 1; see `doubts.py`
+    given: float | None = None  # log-probability with the document
+    ratio: float | None = None  # against the one without
 
 
 class WordByWord(msgspec.Struct, frozen=True):
@@ -48,59 +43,52 @@ class WordByWord(msgspec.Struct, frozen=True):
     value: float | None
     words: tuple[Word, ...]
     reason: str | None = None
-    by: str = "pmi_faith"  # or "words": by rules
+    by: str = PMI  # or "words": by rules
 
 
-def words_by_rules(responses: Iterable[ResponseView]) -> list[WordByWord]:
-    """The words of each response, in their order, by rules: no model is asked."""
-    rows = []
-    for view in responses:
-        if not _has_both(view):
-            rows.append(WordByWord(view.system, view.id, None, (), NEITHER, RULES))
-            continue
-        doubted = doubted_words(view.document, view.text)
-        judged = tuple(Word(word.text, None, None, _support(word), word.doubt) for word in doubted)
-        value = 1 - math.fsum(word.doubt for word in doubted) / len(doubted)
-        rows.append(WordByWord(view.system, view.id, value, judged, None, RULES))
-    return rows
+def judge_words(document: str, response: str) -> tuple[Word, ...]:
+    """Every word of a response with its support; no model is asked."""
+    return tuple(Word(word.text, word.support, word.doubt) for word in doubted_words(document, response))
 
 
-def _support(word: DoubtedWord) -> Support:
-    return "unsupported" if word.unsupported else "supported" if word.doubt < CERTAIN else "free"
-
-
-def word_by_word(responses: Iterable[ResponseView], lm: Lm) -> list[WordByWord]:
+def word_by_word(responses: Iterable[ResponseView], lm: Lm | None = None) -> list[WordByWord]:
     """The words of each response, in their order. A response without text or document has no words.
 
-    Takes what a result of `ground` shows of its responses:
+    Takes what a result of `ground` shows of its responses; `lm` adds the words' probabilities:
 
         word_by_word(result.explorer().responses, troth.models.lm("embedded"))
     """
-    views = list(responses)
-    items = [Grounded(view.id, view.document, view.text, view.history) for view in views if _has_both(view)]
-    faiths = iter(measure(items, lm))
+    views, by = list(responses), RULES if lm is None else PMI
+    able = [view for view in views if view.document.strip() and view.text.strip()]
+    items = [Grounded(view.id, view.document, view.text, view.history) for view in able]
+    faiths = iter([] if lm is None else measure(items, lm))
     rows = []
     for view in views:
-        if _has_both(view):
-            faith = next(faiths)
-            rows.append(
-                WordByWord(view.system, view.id, faith.value, tuple(judge_words(view.text, faith)), faith.reason)
-            )
+        if not (view.document.strip() and view.text.strip()):
+            rows.append(WordByWord(view.system, view.id, None, (), NEITHER, by))
+            continue
+        words = judge_words(view.document, view.text)
+        if lm is None:
+            value = 1 - math.fsum(word.doubt for word in words) / len(words)
+            rows.append(WordByWord(view.system, view.id, value, words, None, by))
         else:
-            rows.append(WordByWord(view.system, view.id, None, (), NEITHER))
+            faith = next(faiths)
+            likely = zip(words, measure_words(view.text, faith), strict=True)
+            rated = tuple(msgspec.structs.replace(word, given=own.given, ratio=own.ratio) for word, own in likely)
+            rows.append(WordByWord(view.system, view.id, faith.value, rated, faith.reason, by))
     return rows
 
 
-def _has_both(view: ResponseView) -> bool:
-    return bool(view.document.strip() and view.text.strip())
+class WordLikelihood(NamedTuple):
+    """A word with its log-probability given the document, and that against the one without; None: not known."""
+
+    text: str
+    given: float | None
+    ratio: float | None
 
 
-def judge_words(response: str, faith: Faith) -> list[Word]:
-    """The words of the response, each with what the document does for it.
-
-    Supported: the document makes it at least twice as likely. Unsupported: it does not, and the word's probability is
-    at most one in ten even so. All others are free: language itself leads to them ("the", "of", a full stop).
-    """
+def measure_words(response: str, faith: Faith) -> list[WordLikelihood]:
+    """The words of the response, each with what the document does for its probability."""
     bounds = [match.span() for match in re.finditer(r"\S+", response)]
     tokens: list[list[Token]] = [[] for _ in bounds]
     at = -BEFORE
@@ -120,14 +108,12 @@ def judge_words(response: str, faith: Faith) -> list[Word]:
     return [_word(response[start:end], word_tokens) for (start, end), word_tokens in zip(bounds, tokens, strict=True)]
 
 
-def _word(text: str, tokens: Sequence[Token]) -> Word:
+def _word(text: str, tokens: Sequence[Token]) -> WordLikelihood:
     logprobs = [token.given for token in tokens if token.given is not None]
     ratios = [token.ratio for token in tokens if token.ratio is not None]
     if not tokens or len(logprobs) < len(tokens) or len(ratios) < len(tokens):
-        return Word(text, None, None, "free")
-    likely, ratio = math.fsum(logprobs), math.fsum(ratios)
-    support: Support = "supported" if ratio >= LIKELIER else "unsupported" if likely <= UNLIKELY else "free"
-    return Word(text, likely, ratio, support)
+        return WordLikelihood(text, None, None)
+    return WordLikelihood(text, math.fsum(logprobs), math.fsum(ratios))
 
 
 def least_supported(rows: Sequence[WordByWord], number: int) -> list[WordByWord]:

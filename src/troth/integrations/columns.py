@@ -81,7 +81,7 @@ def value_cells(metrics: Sequence[Metric], columns: Columns) -> tuple[list[Cell]
     cells = []
     for metric in metrics:
         applies = [float(bool(values) or not metric.of) for values in due]  # `ser` divides by all turns
-        parts = Parts.of(((bad * den, den) for bad, den in zip(wrong, applies, strict=True)), keys)
+        parts = Parts.from_fractions(((bad * den, den) for bad, den in zip(wrong, applies, strict=True)), keys)
         cells.append(Cell(metric, parts, recipe, reason="no turn has a value to give"))
     return cells, dialogues
 

@@ -34,7 +34,7 @@ Run = str | os.PathLike[str] | Result
 
 @dataclass(frozen=True)
 class LoggedRun:
-    """What is logged of a run."""
+    """Values of a run that are logged."""
 
     metrics: dict[str, float]
     signatures: dict[str, str]  # by key, of the scores over everything

@@ -61,6 +61,7 @@ BACKENDS: Registry[Backend] = Registry(
         "strong": "troth.models.hf:STRONG",
         "hf": "troth.models.hf:HUB",
         "folder": "troth.models.hf:FOLDER",
+        "gguf": "troth.models.gguf:BACKEND",
         "http": "troth.models.endpoint:BACKEND",
         "https": "troth.models.endpoint:BACKEND",
         "fake": "troth.models.fake:BACKEND",
@@ -104,6 +105,11 @@ def uncached_lm(name: Path, *, timeout: float | None = None) -> Lm:
     timed = {"timeout": timeout} if timeout is not None and backend_for(stem).timed else {}
     model: Lm = backend_for(stem).open("lm", stem, **({modifier: True} if modifier else {}), **timed)
     return model
+
+
+def chat_name(name: str) -> str:
+    """The name by which a model is asked as a chat, if its backend can; else the name itself."""
+    return f"{name}+chat" if "chat" in backend_for(name).modifiers and not name.endswith("+chat") else name
 
 
 def _split_modifier(name: Path) -> tuple[str, str]:

@@ -126,7 +126,7 @@ class CachedLm:
         return self.inner.name
 
     def logprobs(self, requests: Sequence[Request | tuple[str, str]]) -> list[Continuation]:
-        identity, full = _identity(self.inner), [Request.of(request) for request in requests]
+        identity, full = _identity(self.inner), [Request.parse(request) for request in requests]
 
         def digest(request: Request) -> bytes:
             options = f"bos={request.bos} shorten={request.shorten}"

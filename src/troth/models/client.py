@@ -246,7 +246,7 @@ def user_error(error: ServerError, name: str) -> UserError:
             hint = "answers so far are kept: run the same command again when the server has recovered"
         return UserError(f"{name} answers {error.status}: {error.text or 'no message'}", hint=hint)
     if isinstance(error, NoResponseError):
-        longer = " with a longer --timeout" if str(error) == "timeout" else ""
+        longer = " with a longer timeout" if str(error) == "timeout" else ""
         return UserError(f"{name} does not answer: {error}", hint=f"answers so far are kept; try again{longer}")
     return UserError(f"{name} returned invalid JSON, or JSON that is nested too deeply")
 

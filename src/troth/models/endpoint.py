@@ -87,7 +87,7 @@ class EndpointLm:
         )
 
     def logprobs(self, requests: Sequence[Request | tuple[str, str]]) -> list[Continuation]:
-        return self._map(self._score, [Request.of(request) for request in requests], known=self._way is not None)
+        return self._map(self._score, [Request.parse(request) for request in requests], known=self._way is not None)
 
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int = 128, temperature: float = 0.0, seed: int = 0

@@ -59,7 +59,7 @@ class FakeLm:
         self.prompts: list[str] = []
 
     def logprobs(self, requests: Sequence[Request | tuple[str, str]]) -> list[Continuation]:
-        full = [Request.of(request) for request in requests]
+        full = [Request.parse(request) for request in requests]
         self.asked += full
         return [_continue(request) for request in full]
 

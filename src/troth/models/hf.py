@@ -134,7 +134,9 @@ def _truncate_pair(tokenizer: Any, pair: TextPair, limit: int) -> Row:
     return {name: row[name] for name in row}
 
 
-class _Row(NamedTuple):
+class TokenRow(NamedTuple):
+    """A request in tokens: what is read, and where the continuation begins."""
+
     ids: list[int]
     start: int  # where the continuation begins
     tokens: tuple[str, ...]  # of the continuation, as text; more than are in `ids` where it is too long by itself
@@ -197,7 +199,7 @@ class HfLm:
         ]
 
     def logprobs(self, requests: Sequence[Request | tuple[str, str]]) -> list[Continuation]:
-        full = [Request.of(request) for request in requests]
+        full = [Request.parse(request) for request in requests]
         rows = self._rows(full)
         if self._model.reader is not None:
             return self._score_packed([rows[request] for request in full], self._model.reader)
@@ -207,7 +209,7 @@ class HfLm:
             lambda batch: batch_by_length([len(rows[request].ids) for request in batch], self.room),
         )
 
-    def _score_packed(self, rows: Sequence[_Row], reader: packed.Reader) -> list[Continuation]:
+    def _score_packed(self, rows: Sequence[TokenRow], reader: packed.Reader) -> list[Continuation]:
         from troth.models import packed
 
         read, wanted = [row.read for row in rows], [row.ids[max(row.start, 1) :] for row in rows]
@@ -220,7 +222,7 @@ class HfLm:
         """Tokens of a packed batch, limited by the memory for their logits."""
         return max(least, min(PACKED, ROW_LOGITS // self._model.vocabulary))
 
-    def _rows(self, requests: Sequence[Request]) -> dict[Request, _Row]:
+    def _rows(self, requests: Sequence[Request]) -> dict[Request, TokenRow]:
         limit = self._model.limit
         tokens = self._tokens([piece for asked in requests for piece in (*asked.context, asked.continuation)])
         rows = {}
@@ -229,11 +231,11 @@ class HfLm:
             context = [tokens[piece][0] for piece in asked.context]
             before, dropped = truncate_context(context, limit - len(own) - asked.bos, asked.shorten)
             if 0 <= asked.shorten < len(context) and dropped >= len(context[asked.shorten]) > 0:
-                rows[asked] = _Row([], 0, parts, dropped)  # nothing remains of the piece: not scored
+                rows[asked] = TokenRow([], 0, parts, dropped)  # nothing remains of the piece: not scored
                 continue
             if asked.bos:
                 before = [self._bos, *before]
-            rows[asked] = _Row(before + own[: limit - len(before)], len(before), parts, dropped)
+            rows[asked] = TokenRow(before + own[: limit - len(before)], len(before), parts, dropped)
         return rows
 
     def _tokens(self, pieces: Sequence[str]) -> dict[str, tuple[list[int], tuple[str, ...]]]:
@@ -258,7 +260,7 @@ class HfLm:
             raise UserError(f"'{self.name}' has no token for the beginning of a text", hint="ask without bos")
         return int(number)
 
-    def _score_batch(self, batch: Sequence[_Row]) -> list[Continuation]:
+    def _score_batch(self, batch: Sequence[TokenRow]) -> list[Continuation]:
         import torch
 
         model = self._model.model

@@ -60,7 +60,7 @@ class Request(NamedTuple):
     shorten: int = 0
 
     @classmethod
-    def of(cls, asked: Request | tuple[str, str]) -> Request:
+    def parse(cls, asked: Request | tuple[str, str]) -> Request:
         """The request itself, or the request for (context, continuation); an empty context has no pieces."""
         if isinstance(asked, Request):
             return asked

@@ -68,7 +68,7 @@ def _draw_share(items: Sequence[Item], shots: str | float, seed: int) -> list[It
         return draw(items, max(1, round(size * len(items))), seed)
     if size < 2 or size != int(size) or text.endswith("%"):
         hint = "a share such as 0.05 or 5%, a number of dialogues per domain, or a file of dialogue ids"
-        raise UserError(f"shots cannot be '{shots}'", hint=hint)
+        raise UserError(f"cannot be '{shots}'", option="shots", hint=hint)
     domains: dict[str, list[Item]] = {}
     for item in items:
         if len(_gold(item).services) == 1:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from troth.core.errors import UserError
+from troth.core.errors import UserError, suggest_name
 from troth.core.extras import require
+from troth.core.groups import ALL
+from troth.core.metric import PERCENT
+from troth.core.names import Path as AnyPath
+from troth.core.names import parse_names, path_of
+from troth.core.result import Result
 
 # Okabe and Ito's eight colours, which differ under every common colour blindness.
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442"]
@@ -30,6 +35,48 @@ def lines(rows: Rows, *, x: str, y: str, colour: str, path: str, title: str) -> 
 def scatter(rows: Rows, *, x: str, y: str, label: str, colour: str, path: str, title: str) -> None:
     """Points with their names beside them: sensitivity against accuracy, a point per service."""
     _draw("scatter", rows, x, y, colour, label, path, title)
+
+
+def plot_scores(
+    result: Result, metrics: str | Iterable[str] | None = None, *, group: str = ALL, path: AnyPath | None = None
+) -> Any:
+    """Scores with their intervals as a chart: see `Result.plot`."""
+    from troth.report.page import figures
+    from troth.report.page.model import Chart
+
+    if path is not None:
+        check_path(path_of(path))
+    altair()
+    known = {score.metric: score for score in result.scores if score.group == group and score.value is not None}
+    if not known:
+        groups = dict.fromkeys(score.group for score in result.scores)
+        raise UserError(f"has no scores: '{group}'", option="group", hint="groups: " + ", ".join(groups))
+    names = parse_names(metrics)
+    for name in names:
+        if name not in known:
+            hint = suggest_name(name, known) or "metrics: " + ", ".join(known)
+            raise UserError(f"has '{name}', which is not in the result", option="metrics", hint=hint)
+    if not names:
+        shares = [name for name, score in known.items() if score.scale == "share"] or list(known)[:1]
+        names = [name for name in shares if result.metric(name).headline] or shares
+    scales = {known[name].scale in PERCENT for name in names}
+    if len(scales) > 1:
+        raise UserError("has shares and other numbers", option="metrics", hint="draw them apart")
+    rows = [
+        [score.system, result.metric(score.metric).label, score.value, score.low, score.high]
+        for name in names
+        for score in result.scores
+        if (score.metric, score.group) == (name, group) and score.value is not None
+    ]
+    chart = Chart(
+        "scores", "dots", f"troth {result.task}" + ("" if group == ALL else f", {group}"),
+        ["system", "metric", "value", "low", "high"], rows, "value", "metric", "system", "low", "high",
+        x_title="value", percent=scales == {True},
+    )  # fmt: skip
+    drawn = figures.draw(chart)
+    if path is not None:
+        write(drawn, path_of(path))
+    return drawn
 
 
 def _draw(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -11,13 +12,18 @@ import msgspec
 import numpy as np
 
 from troth import stats
+from troth.core import table as tables
 from troth.core.errors import UserError, suggest_name
 from troth.core.metric import Better, Scale
 from troth.core.names import parse_names, unique_names
 from troth.core.progress import note
+from troth.report.changes import UnitChange, find_changes
 from troth.report.sources import Run, ScoredSystem, open_run
 
 NAMED = 3  # dialogues that an error names
+COLUMNS = (
+    "system", "against", "metric", "value", "base", "difference", "95% interval", "p (boot)", "p (rand)", "p (Holm)",
+)  # fmt: skip
 WIDEST = 0.25  # of a margin for a share: who asks for more has given points for fractions
 
 
@@ -42,6 +48,41 @@ class Difference(msgspec.Struct, frozen=True, omit_defaults=True):
     note: str | None = None  # what these dialogues cannot show
 
 
+@dataclass(frozen=True, repr=False)
+class Differences(Sequence[Difference]):
+    """All differences of one call of `compare`, which is also the sequence of them; printed, it is a table."""
+
+    differences: tuple[Difference, ...]
+    labels: Mapping[str, str]  # how tables print each metric
+    cluster: str = "dialogue"  # what the tests resample
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.differences[index]
+
+    def __len__(self) -> int:
+        return len(self.differences)
+
+    def table(self) -> tables.Table:
+        """A row for each difference; shares in percent, their differences in points."""
+        return tables.Table(COLUMNS, tuple(map(_difference_row, self.differences)), labels=3)
+
+    def __repr__(self) -> str:
+        over = f"{self.differences[0].dialogues} {self.cluster}s" if self.differences else "nothing"
+        return "\n".join([f"troth compare: {len(self)} differences over {over}", self.table().plain()])
+
+    def _repr_html_(self) -> str:
+        """A table in a notebook."""
+        return self.table().html()
+
+
+def _difference_row(d: Difference) -> tuple[str, ...]:
+    return (
+        d.system, d.base, d.metric, tables.number(d.value, d.scale), tables.number(d.base_value, d.scale),
+        tables.format_difference(d.difference, d.scale), tables.bounds(d.low, d.high, d.scale),
+        *(tables.number(p, "p") for p in (d.p_bootstrap, d.p_randomization, d.p_holm)),
+    )  # fmt: skip
+
+
 class GateOutcome(msgspec.Struct, frozen=True):
     """What a gate decides on a metric, with the difference new minus base in the terms of `Score.value`."""
 
@@ -61,6 +102,8 @@ class GateOutcome(msgspec.Struct, frozen=True):
     signature: str
     scale: Scale
     better: Better
+    broken: list[UnitChange] = []  # dialogues, tasks or documents that are worse than before, the largest losses first
+    mended: list[UnitChange] = []  # and those that are better
 
 
 class LevelOutcome(msgspec.Struct, frozen=True):
@@ -72,7 +115,8 @@ class LevelOutcome(msgspec.Struct, frozen=True):
     value: float
     low: float | None  # one-sided bounds
     high: float | None
-    at_least: float
+    at_least: float | None
+    at_most: float | None
     dialogues: int
     reason: str | None  # why there are no bounds
     signature: str
@@ -87,7 +131,7 @@ def compare(
     common: bool = False,
     resamples: int = 10_000,
     seed: int = 0,
-) -> list[Difference]:
+) -> Differences:
     """Compares systems on each metric by paired tests over dialogues: every system with a base, or all pairs.
 
     A run is a `Result`, or the folder that one was saved to. The base is the first system, or the one named by `base`;
@@ -117,9 +161,9 @@ def compare(
         for metric in names:
             _check_alike(base_system, other, metric)
         _note_schemas(base_system, other)
-    return correct_differences(
-        [d for pair in compared for d in compare_pair(*pair, names, resamples=resamples, seed=seed)]
-    )
+    differences = [d for pair in compared for d in compare_pair(*pair, names, resamples=resamples, seed=seed)]
+    labels = {name: systems[0].metric(name).label for name in names}
+    return Differences(tuple(correct_differences(differences)), labels, systems[0].source.result.cluster)
 
 
 def _put_first(base: str, systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
@@ -160,6 +204,7 @@ def gate(base: Run, new: Run, *, metric: str, margin: float, confidence: float =
     Each run is a `Result` with one system, or the folder that one was saved to. `margin` is in the terms of
     `Score.value`: for a share it is a fraction, and 0.005 is half a point. Where lower is better, a rise is what is
     worse; the difference is new minus base all the same. "undecided" says about how many dialogues would decide.
+    `broken` and `mended` list the dialogues, tasks or documents that changed.
 
     >>> import troth
     >>> from troth import demo
@@ -167,10 +212,21 @@ def gate(base: Run, new: Run, *, metric: str, margin: float, confidence: float =
     >>> troth.gate(result.only("hasty"), result.only("sturdy"), metric="jga", margin=0.05).verdict
     'not worse'
     """
+    return gate_systems(*open_pair(base, new), metric=metric, margin=margin, confidence=confidence)
+
+
+def open_pair(base: Run, new: Run) -> tuple[ScoredSystem, ScoredSystem]:
+    """The systems of two runs with one each."""
     systems = _systems((base, new))
     if len(systems) != 2:
         raise UserError(f"a gate takes two systems, and these runs hold {len(systems)}", hint="one system per run")
-    old, other = systems
+    return systems[0], systems[1]
+
+
+def gate_systems(
+    old: ScoredSystem, other: ScoredSystem, *, metric: str, margin: float, confidence: float = 0.95
+) -> GateOutcome:
+    """As `gate`, for systems of runs that are open."""
     _check_alike(old, other, metric)
     _note_schemas(old, other)
     facts = _describe_metric(old, other, metric)
@@ -183,14 +239,18 @@ def gate(base: Run, new: Run, *, metric: str, margin: float, confidence: float =
     if lower_is_better:
         low, high = (None if bound is None else -bound for bound in (decision.high, decision.low))
         decision = replace(decision, difference=-decision.difference, low=low, high=high)
-    return GateOutcome(base=old.name, new=other.name, **facts, **asdict(decision))
+    changes = find_changes(old, other, metric)
+    return GateOutcome(base=old.name, new=other.name, **facts, **asdict(decision), **changes._asdict())
 
 
-def level_gate(run: Run, *, metric: str, at_least: float, confidence: float = 0.95) -> LevelOutcome:
-    """Decides whether a metric reaches `at_least`: "reached", "missed" or "undecided", by one-sided bounds.
+def level_gate(
+    run: Run, *, metric: str, at_least: float | None = None, at_most: float | None = None, confidence: float = 0.95
+) -> LevelOutcome:
+    """Decides whether a metric is within a limit, by one-sided bounds.
 
-    The run is a `Result` with one system, or the folder that one was saved to. `at_least` is in the terms of
-    `Score.value`: 0.95 of a share is 95%.
+    With `at_least`: "reached", "missed" or "undecided". With `at_most`, for metrics where lower is better: "kept",
+    "exceeded" or "undecided". The run is a `Result` with one system, or the folder that one was saved to. Limits are in
+    the terms of `Score.value`: 0.95 of a share is 95%.
 
     >>> import troth
     >>> from troth import demo
@@ -198,17 +258,39 @@ def level_gate(run: Run, *, metric: str, at_least: float, confidence: float = 0.
     >>> troth.level_gate(result, metric="jga", at_least=0.95).verdict
     'missed'
     """
+    return gate_level(open_single(run), metric=metric, at_least=at_least, at_most=at_most, confidence=confidence)
+
+
+def open_single(run: Run) -> ScoredSystem:
+    """The system of a run with one."""
     systems = _systems((run,))
     if len(systems) != 1:
         raise UserError(f"a gate takes one system, and this run holds {len(systems)}", hint="one system per run")
-    (system,) = systems
+    return systems[0]
+
+
+def gate_level(
+    system: ScoredSystem,
+    *,
+    metric: str,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    confidence: float = 0.95,
+) -> LevelOutcome:
+    """As `level_gate`, for the system of a run that is open."""
     num, den = system.sums(metric)
     score, declared = system.score(metric), system.metric(metric)
-    if declared.better == "lower":
-        raise UserError(f"lower is better for {metric}", hint="name a base run and a margin")
-    if declared.scale == "share" and not 0 < at_least <= 1:
-        raise UserError(f"{metric} is a share and cannot be {at_least:g}", hint="a share is a fraction: 0.95 is 95%")
-    decision = stats.level_gate(num, den, at_least=at_least, top=declared.bound, confidence=confidence)
+    if at_least is not None and declared.better == "lower":
+        raise UserError(
+            f"lower is better for {metric}", hint="name the most that it may be, or a base run and a margin"
+        )
+    if at_most is not None and declared.better == "higher":
+        raise UserError(f"higher is better for {metric}", hint="name the least that it must be")
+    limit = at_least if at_most is None else at_most
+    if declared.scale == "share" and limit is not None and not (0 <= limit <= 1 and (at_most is not None or limit)):
+        raise UserError(f"{metric} is a share and cannot be {limit:g}", hint="a share is a fraction: 0.95 is 95%")
+    top = None if declared.bound is None or math.isinf(declared.bound) else declared.bound
+    decision = stats.level_gate(num, den, at_least=at_least, at_most=at_most, top=top, confidence=confidence)
     return LevelOutcome(
         metric=metric, system=system.name, signature=score.identity if score else "",
         scale=score.scale if score else declared.scale, **asdict(decision),

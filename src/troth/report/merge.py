@@ -65,7 +65,7 @@ class _Shard:
 
     @cached_property
     def sums(self) -> DialogueSums:
-        return DialogueSums.of(self.rows)
+        return DialogueSums.from_rows(self.rows)
 
     def is_ratio(self, key: tuple[str, str]) -> bool:
         """Whether a score is the ratio of the sums of its rows, or has no value and no rows."""
@@ -168,7 +168,7 @@ def _check_dialogues(shards: Sequence[_Shard]) -> None:
 
 
 def _scores(shards: Sequence[_Shard], keys: Sequence[tuple[str, str]], how: Resampling) -> Iterator[Score]:
-    whole = DialogueSums.of(_rows(shards, keys))
+    whole = DialogueSums.from_rows(_rows(shards, keys))
     codes = np.arange(len(whole.dialogues), dtype=np.int64)
     units = Units(whole.dialogues, codes, np.full_like(codes, NONE), (), np.full_like(codes, NONE))
     nothing = np.zeros(len(codes))

@@ -68,7 +68,9 @@ class Source:
 
     def read(self, also: Callable[[DialogueView], None]) -> Tallies:
         """Reads the dialogues one at a time, counts them, and passes each to `also`."""
-        shown: list[Flip | VaryingUnit] = [*self.findings(Flip)[:SHOWN], *self.findings(VaryingUnit)[:SHOWN]]
+        shown: list[Flip | VaryingUnit] = []
+        for system in self.systems:
+            shown += [*system.findings(Flip)[:SHOWN], *system.findings(VaryingUnit)[:SHOWN]]
         tallies = Tallies({(unit.dialogue, unit.turn) for unit in shown})
         archive = self.result.explorer()
         for view in archive.dialogues:
@@ -130,13 +132,19 @@ class Source:
     def sums(self) -> DialogueSums:
         """The rows summed per dialogue. Those of a folder are read metric by metric, which takes less memory."""
         if "rows" in self.__dict__ or not is_run(self.path):
-            return DialogueSums.of(self.rows)
+            return DialogueSums.from_rows(self.rows)
         return DialogueSums.merged((sums, {}) for sums in self._sums_by_metric())
+
+    def read_metric(self, metric: str) -> pl.DataFrame:
+        """The rows of one metric of a run folder, checked."""
+        rows = next(rows_by_metric(self.path, metric))
+        self._check_rows(rows)
+        return rows
 
     def _sums_by_metric(self) -> Iterator[DialogueSums]:
         for rows in rows_by_metric(self.path):
             self._check_rows(rows)
-            yield DialogueSums.of(rows)
+            yield DialogueSums.from_rows(rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +210,10 @@ class ScoredSystem:
         """Sizes, and what was missing."""
         return self.source.result.counts.get(self.system, {})
 
+    def findings(self, kind: type[T]) -> list[T]:
+        """The findings of one kind about this system; those of earlier versions do not name it."""
+        return [one for one in self.source.findings(kind) if getattr(one, "system", "") in ("", self.system)]
+
     def differs(self, other: ScoredSystem, what: str = "gold") -> bool:
         """Whether two systems were scored on the same dialogues against different gold, or with different schemas.
 
@@ -214,9 +226,15 @@ class ScoredSystem:
         return next(sides) == next(sides)
 
     def rows(self, metric: str) -> pl.DataFrame:
+        """The rows of one metric. Those of a folder are read without the others, which takes less memory."""
         import polars as pl
 
-        return self.source.rows.filter((pl.col("metric") == metric) & (pl.col("system") == self.system))
+        source = self.source
+        if "rows" in source.__dict__ or not is_run(source.path):
+            rows = source.rows.filter(pl.col("metric") == metric)
+        else:
+            rows = source.read_metric(metric)
+        return rows.filter(pl.col("system") == self.system)
 
     def has_rows(self, metric: str) -> bool:
         return (self.system, metric) in self.source.sums.by
@@ -252,7 +270,7 @@ def open_run(run: Run, number: int) -> Source:
         return Source(run, f"run {number}")
     path = path_of(run)
     if os.path.isfile(path):
-        raise UserError("is not a run's folder", file=path, hint="name the folder that --out made")
+        raise UserError("is not a run's folder", file=path, hint="name the folder of a saved run")
     return Source(stored.open(path), path)
 
 

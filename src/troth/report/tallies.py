@@ -89,7 +89,7 @@ class TrackTally:
         """Joint scores of the services that gold has values of, for runs whose units are whole turns."""
         services = sorted({service for _, service in self._frames})
         return {
-            service: Parts.of(
+            service: Parts.from_fractions(
                 [(num, den) for (_, name), (num, den) in self._frames.items() if name == service],
                 [(dialogue, 0, "") for dialogue, name in self._frames if name == service],
             )

@@ -18,6 +18,7 @@ from troth.report.page.render import MARK, render
 from troth.report.page.trajectories import pack_trials
 from troth.report.sources import Run, ScoredSystem, Source
 from troth.storage import files
+from troth.storage.history import read_history
 
 
 class WrittenReport(NamedTuple):
@@ -28,13 +29,17 @@ class WrittenReport(NamedTuple):
 
 
 def report(
-    *runs: Run, out: str | os.PathLike[str] = "report.html", figures: str | os.PathLike[str] | None = None
+    *runs: Run,
+    out: str | os.PathLike[str] = "report.html",
+    figures: str | os.PathLike[str] | None = None,
+    history: str | os.PathLike[str] | None = None,
 ) -> WrittenReport:
     """Writes runs as one HTML page: scores with intervals, charts, and every dialogue or trajectory turn by turn.
 
     A run is a `Result`, or the folder that one was saved to. Several stand side by side, and the first is what the
     others are compared with. The page is a single file that needs no network. An older page under the name `out` is
     replaced, any other file is not. `figures`: a new folder for every chart as SVG and PNG (needs `troth[charts]`).
+    `history`: a file of `troth gate --history` or `troth.record_run`, shown as a trend.
 
     >>> import troth, tempfile
     >>> from troth import demo
@@ -46,12 +51,12 @@ def report(
     if figures is not None:
         charts.altair()
         files.check_new(path_of(figures), "folder")
-    page = path_of(out)
+    page, recorded = path_of(out), [] if history is None else read_history(history)
     with files.replaced_file(page, _foreign_content) as file:
         sources = open_runs(runs)
         _note_gold(sources)
         dialogues, trials = pack(sources), pack_trials(sources)
-        content = build(sources)
+        content = build(sources, recorded)
         file.write(render(content, dialogues.block(content.systems), trials.block(content.systems)).encode())
     if figures is None:
         return WrittenReport(page, [])

@@ -49,7 +49,7 @@ class JudgedSystem:
 
     def parts(self, metric: Metric) -> Parts:
         """The metric's part of every response."""
-        return Parts.of(map(metric.compute.part, self.responses), self.keys)
+        return Parts.from_fractions(map(metric.compute.part, self.responses), self.keys)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class ResponseScorer:
         keys = [(act.dialogue, act.answer.index, str(index)) for index, act in enumerate(acts)]
         # SER last: the count of a table is that of its first metric, and SGSAcc applies to more acts.
         by_act = sorted((metric for metric in metrics if metric.compute.by_act), key=lambda m: "nli" not in m.needs)
-        parts = [Parts.of(map(metric.compute.part, acts), keys) for metric in by_act]
+        parts = [Parts.from_fractions(map(metric.compute.part, acts), keys) for metric in by_act]
         for group, members in _split(acts, self._act_groups).items():
             for metric, mine in zip(by_act, parts, strict=True):
                 yield from cells(metric, "act", mine, {group: members})

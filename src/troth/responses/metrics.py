@@ -48,7 +48,7 @@ class JudgedResponse(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SerRecipe:
-    """What changes a slot error rate."""
+    """Settings that change a slot error rate."""
 
     unit: str = field(default="turn", metadata=ALWAYS)
     match: str = field(default="substring", metadata=ALWAYS)

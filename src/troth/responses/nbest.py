@@ -36,7 +36,7 @@ class _List(NamedTuple):
 
 
 class RerankSummary(msgspec.Struct, frozen=True):
-    """How the chosen responses differ from the likeliest ones."""
+    """Differences between the chosen responses and the likeliest ones."""
 
     turns: int
     changed: int  # not the likeliest (or the first, without scores)

@@ -33,7 +33,7 @@ ALWAYS = {"always": True}
 
 @dataclass(frozen=True, kw_only=True)
 class RerankRecipe:
-    """What changes the choice."""
+    """Settings that change the choice."""
 
     rule: str = field(metadata=ALWAYS)  # any, any+present (gated)
     refs: str = field(default=references.RULES, metadata=ALWAYS)

@@ -289,7 +289,7 @@ def _any_reference(due: DueAct, refs: Refs) -> ActReference:
 
 
 class ActVerdict(NamedTuple):
-    """What the model says of one act in one response."""
+    """Judgement of the model on one act in one response."""
 
     reference: str | None  # None: no rule for such an act, and no verdict
     plain: Entailment | None  # of the response alone

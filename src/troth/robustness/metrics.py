@@ -30,7 +30,7 @@ CJGA = JGA.derive(
 )  # fmt: skip
 CJGA_ALL = CJGA.derive(
     "cjga_all", of="", title="cJGA over all pairs", about="share of all pairs of units that are right in both sets",
-    compute=consistency.over_all_pairs,
+    compute=consistency.over_all_pairs, repeats="cjga",
 )  # fmt: skip
 COREF_JGA = JGA.derive(
     "coref_jga", of="", title="Coreference JGA", about="JGA of the turns whose state rests on a reference",
@@ -57,7 +57,10 @@ def pair_metrics() -> list[Metric]:
 
 def on_set(metric: Metric, set: str) -> Metric:
     """A metric of CheckDST on a perturbed set: `cjga:NED`, "cJGA under NED". An empty name is the original set."""
-    return metric.derive(f"{metric.name}:{set}", title=f"{_short(metric)} under {set}", variant=set) if set else metric
+    if not set:
+        return metric
+    repeats = metric.repeats and f"{metric.repeats}:{set}"
+    return metric.derive(f"{metric.name}:{set}", title=f"{metric.label} under {set}", variant=set, repeats=repeats)
 
 
 def table_2(metrics: Iterable[Metric]) -> list[Metric]:
@@ -88,12 +91,12 @@ def derive_variants(metric: Metric, labels: Sequence[str], rule: str = "zero") -
 
     `rule`: how schema sensitivity counts units that are wrong under every variant.
     """
-    short, name = _short(metric), metric.name
+    short, name = metric.label, metric.name
     in_order = list(labels) == [f"v{number}" for number in range(1, len(labels) + 1)]
     mean = f"v1-{len(labels)}" if in_order else "+".join(labels)
     derive = partial(metric.derive, of=name, ignores=metric.ignores | {"ss"})
     return VariantMetrics(
-        derive(f"{name}_orig", title=f"{short}, original schema", variant="orig"),
+        derive(f"{name}_orig", title=f"{short}, original schema", variant="orig", repeats=name),
         derive(f"{name}_{mean}", title=f"{short} over the wordings", variant=mean, compute=sensitivity.average),
         metric.derive(
             f"ss_{name}", title=f"Schema sensitivity of {short}", variant="ss", better="lower", scale="percent",
@@ -107,14 +110,12 @@ def derive_variants(metric: Metric, labels: Sequence[str], rule: str = "zero") -
         ),
         derive(
             f"{name}_drop", title=f"{short}, relative change", variant="drop", scale="percent", low=-1.0,
+            repeats=f"{name}_{mean}",
             about="(mean over the wordings - original schema) / original schema; negative for a loss",
             compute=sensitivity.relative_change,
         ),
-        {label: derive(f"{name}:{label}", title=metric.on(label).title, variant=label) for label in labels},
+        {
+            label: derive(f"{name}:{label}", title=metric.on(label).title, variant=label, repeats=f"{name}_{mean}")
+            for label in labels
+        },
     )  # fmt: skip
-
-
-def _short(metric: Metric) -> str:
-    """The abbreviation of a metric that is called by its title's initials (JGA), else the title."""
-    initials = "".join(word[0] for word in metric.title.split()).lower()
-    return metric.name.upper() if initials == metric.name else metric.title

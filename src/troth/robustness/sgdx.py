@@ -1,4 +1,4 @@
-"""SGD-X over files: one system's predictions under several wordings of the schema, and how much they vary.
+"""SGD-X over files: systems' predictions under several wordings of the schema, and how much they vary.
 
 Units are joined by dialogue, turn and service. Every score is over the units that all variants have: those that one
 lacks (under `missing:skip`) are taken out of all, and counted.
@@ -28,8 +28,8 @@ from troth.perturb.schemas.files import SchemaSource, load, load_published
 from troth.perturb.schemas.renaming import rename_dialogue
 from troth.robustness.metrics import derive_variants
 from troth.robustness.sensitivity import all_wrong, values, variation
-from troth.robustness.settings import RobustnessSettings, parse_sets
-from troth.stats.estimates import Cell
+from troth.robustness.settings import ORIGINAL, RobustnessSettings, check_same_sets, set_label
+from troth.stats.estimates import Cell, SystemCells
 from troth.storage.explorer import Archive, Header
 from troth.tracking import metrics as measures
 from troth.tracking.cells import Grouping, TrackedSystem, reason, recipe, split_by_group
@@ -41,7 +41,6 @@ from troth.tracking.score import check_sides
 from troth.tracking.scorer import Scorer
 
 TASK = Task("robust sgdx", "robustness", "dialogues", "troth.report.page.robustness", varies=True)
-ORIGINAL = "orig"  # the name of predictions under the original schema
 
 
 class VaryingUnit(Finding, frozen=True, tag="varying unit"):
@@ -52,6 +51,7 @@ class VaryingUnit(Finding, frozen=True, tag="varying unit"):
     service: str | None
     values: dict[str, float]  # variant to score
     variation: float
+    system: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,17 @@ class _Common(NamedTuple):
     unpaired: dict[str, int]  # units of each that are left out
 
 
+Predicted = Path | Sequence[Dialogue]
+Variants = Mapping[str, Predicted] | Mapping[str, Mapping[str, Predicted]] | Iterable[str]
+
+
 @keywords(SgdxSettings)
-def sgdx(gold: Gold, variants: Mapping[str, Path | Sequence[Dialogue]] | Iterable[str], **options: Any) -> Result:
-    """Scores a tracker's predictions under variants of the schema: the mean over the variants, and how much units vary.
+def sgdx(gold: Gold, variants: Variants, **options: Any) -> Result:
+    """Scores trackers' predictions under variants of the schema: the mean over the variants, and how much units vary.
 
     `variants` is a mapping of names (v1, v2, …) to predictions, or a list of `NAME=PATH`; `orig` stands for predictions
-    under the original schema. The options are those of `SgdxSettings`. `Result.findings` has the units that vary.
+    under the original schema. For several systems, it is a mapping of their names to such mappings, or a list of
+    `SYSTEM:NAME=PATH`. The options are those of `SgdxSettings`. `Result.findings` has the units that vary.
 
     >>> from troth import demo
     >>> variants = {"v1": demo.path("hasty"), "v2": demo.path("sturdy")}
@@ -101,51 +106,71 @@ def sgdx(gold: Gold, variants: Mapping[str, Path | Sequence[Dialogue]] | Iterabl
 
 
 class SgdxCorpus(NamedTuple):
-    """Gold, the predictions under each wording of the schema by name, and the schema."""
+    """Gold, the predictions of each system under each wording of the schema, and the schema."""
 
     gold: DialogueSource
-    variants: dict[str, DialogueSource]
+    systems: dict[str, dict[str, DialogueSource]]  # by system, then by wording
     schema: SchemaSource
     seen: frozenset[str] | None  # services of the training schema
 
 
-def read_sgdx(
-    gold: Gold, variants: Mapping[str, Path | Sequence[Dialogue]] | Iterable[str], settings: SgdxSettings
-) -> SgdxCorpus:
+def read_sgdx(gold: Gold, variants: Variants, settings: SgdxSettings) -> SgdxCorpus:
     """The corpus of a sensitivity run, from files or from dialogues in memory; then the schema must be given."""
-    sources = {
-        label: DialogueSource(path_of(side)) if is_path(side) else DialogueSource(dialogues=side, name=label)
-        for label, side in parse_sets(variants).items()
+    systems = {
+        system: {
+            label: DialogueSource(path_of(side)) if is_path(side) else DialogueSource(dialogues=side, name=label)
+            for label, side in mine.items()
+        }
+        for system, mine in settings.parse_sets(variants).items()
     }
-    if len(sources.keys() - {ORIGINAL}) < 2:
+    if all(len(mine.keys() - {ORIGINAL}) < 2 for mine in systems.values()):
         raise UserError("sensitivity takes two variants or more", hint="for example v1=PRED v2=PRED")
+    check_same_sets(systems)
     golds = DialogueSource(path_of(gold)) if is_path(gold) else DialogueSource(dialogues=gold, name="gold")
-    check_sides(golds.path, [source.path for source in sources.values()])
+    check_sides(golds.path, [source.path for mine in systems.values() for source in mine.values()])
     if settings.schema is None and not golds.path:
         raise UserError("dialogues in memory come without a schema", hint="give the schema")
     schema = load(golds.path if settings.schema is None else path_of(settings.schema))
     train = settings.train_schema
-    return SgdxCorpus(golds, sources, schema, None if train is None else frozenset(readers.schema(path_of(train))))
+    return SgdxCorpus(golds, systems, schema, None if train is None else frozenset(readers.schema(path_of(train))))
 
 
 def score_sgdx(corpus: SgdxCorpus, settings: SgdxSettings) -> Result:
-    """The result of a system's predictions under several wordings of the schema."""
+    """The result of systems' predictions under several wordings of the schema."""
     metrics = measures.select_metrics(settings.metrics)
     by = parse_groups(settings.by, ("seen", "service", "domain"), train_schema=settings.train_schema)
     header = Header(seen=None if corpus.seen is None else tuple(sorted(corpus.seen)))
     systems, explored = _score_variants(corpus, settings)
-    first = _common(metrics[0], {label: system.frames for label, system in systems.items()})
+    common = {
+        system: _common(metrics[0], {label: one.frames for label, one in mine.items()})
+        for system, mine in systems.items()
+    }
     grouping = Grouping(by, corpus.seen, corpus.schema.schema)
+    label_of = partial(set_label, systems=list(systems))
     return settings.build(
         TASK.name,
-        (cell for metric in metrics for cell in _cells(metric, systems, grouping, settings.ss)),
-        next(iter(systems.values())).frames.dialogues,
-        counts={label: {**one.counts, "unpaired": first.unpaired[label]} for label, one in systems.items()},
-        notes=_notes(first),
-        findings=_varying(first),
+        (
+            SystemCells(
+                system,
+                (cell for metric in metrics for cell in _cells(metric, mine, grouping, settings.ss)),
+                next(iter(mine.values())).frames.dialogues,
+            )
+            for system, mine in systems.items()
+        ),
+        counts={
+            label_of(system, label): {**one.counts, "unpaired": common[system].unpaired[label]}
+            for system, mine in systems.items()
+            for label, one in mine.items()
+        },
+        notes=[note for system, one in common.items() for note in _notes(one, system, list(systems))],
+        findings=[unit for system, one in common.items() for unit in _varying(one, system)],
         arguments={
             "gold": corpus.gold.label,
-            "variants": [f"{label}={source.label}" for label, source in corpus.variants.items()],
+            "variants": [
+                f"{label_of(system, label)}={source.label}"
+                for system, mine in corpus.systems.items()
+                for label, source in mine.items()
+            ],
         },
         explorer=(lambda: Archive(header, views(explored))) if settings.explorer else None,
     )
@@ -153,13 +178,17 @@ def score_sgdx(corpus: SgdxCorpus, settings: SgdxSettings) -> Result:
 
 def _score_variants(
     corpus: SgdxCorpus, settings: SgdxSettings
-) -> tuple[dict[str, TrackedSystem], list[ScoredDialogues]]:
-    """Each variant's predictions under the original names, scored, and the dialogues, if kept. Gold is read once."""
+) -> tuple[dict[str, dict[str, TrackedSystem]], list[ScoredDialogues]]:
+    """The predictions under the original names, scored, by system and variant, and the dialogues, if kept.
+
+    Gold is read once.
+    """
     profile = find_profile(settings.profile or "sgd").with_rules(**settings.rules)
-    schema, labels = corpus.schema.schema, list(corpus.variants)
+    schema = corpus.schema.schema
+    sources = {(system, label): source for system, mine in corpus.systems.items() for label, source in mine.items()}
     renamings = {}
     if settings.schemas is not None:
-        reworded = [label for label in labels if label != ORIGINAL]
+        reworded = [label for label in next(iter(corpus.systems.values())) if label != ORIGINAL]
         variants = load_published(corpus.schema, path_of(settings.schemas), reworded)
         renamings = {variant.name: variant.renaming.back() for variant in variants}
 
@@ -169,13 +198,15 @@ def _score_variants(
 
     predictions = [
         Predictions(source, make, partial(rename_dialogue, renaming=renamings[label]) if label in renamings else None)
-        for label, source in corpus.variants.items()
+        for (_, label), source in sources.items()
     ]
     consumed = feed(corpus.gold, predictions, workers=settings.workers)
-    systems = {label: TrackedSystem.of(settings.name, mine[0]) for label, mine in zip(labels, consumed, strict=True)}
+    systems: dict[str, dict[str, TrackedSystem]] = {}
+    for (system, label), (scorer, *_) in zip(sources, consumed, strict=True):
+        systems.setdefault(system, {})[label] = TrackedSystem.from_scorer(system, scorer)
     return systems, [
-        ScoredDialogues(dialogues, systems[label].frames, settings.name, label)
-        for label, (_, *recorders) in zip(labels, consumed, strict=True)
+        ScoredDialogues(dialogues, systems[system][label].frames, system, label)
+        for (system, label), (_, *recorders) in zip(sources, consumed, strict=True)
         for dialogues in recorders
     ]
 
@@ -212,26 +243,28 @@ def _cells(metric: Metric, systems: Mapping[str, TrackedSystem], grouping: Group
         yield from (make(derived.variants[label], parts) for label, parts in variants.items())
         if original is not None:
             change, n = derived.drop.compute(original, sets), int(original.den.sum())
-            yield Cell(derived.drop, change, rules, group, why or "the original's score is 0", n=n, in_rows=False)
+            none = why or "the original's score is 0"
+            yield Cell(derived.drop, change, rules, group, none, n=n, relative=True, in_rows=False)
 
 
-def _varying(common: _Common) -> list[VaryingUnit]:
+def _varying(common: _Common, system: str) -> list[VaryingUnit]:
     """The units whose scores differ between variants, those that vary most first."""
     table, scored = values(list(common.variants.values()))
     spread = np.where(scored, variation(table), 0.0)
     at = np.flatnonzero(spread > 0)
     keys = next(iter(common.variants.values())).units.take(at).keys()
     units = [
-        VaryingUnit(dialogue, turn, service or None, dict(zip(common.variants, each, strict=True)), size)
+        VaryingUnit(dialogue, turn, service or None, dict(zip(common.variants, each, strict=True)), size, system)
         for (dialogue, turn, service), each, size in zip(keys, table.T[at].tolist(), spread[at].tolist(), strict=True)
     ]
     return sorted(units, key=lambda unit: (-unit.variation, unit.dialogue, unit.turn))
 
 
-def _notes(common: _Common) -> list[Note]:
+def _notes(common: _Common, system: str, systems: Sequence[str]) -> list[Note]:
     wrong = all_wrong(list(common.variants.values()))
-    left_out = ((label, count) for label, count in common.unpaired.items() if count)
+    left_out = ((set_label(system, label, systems), count) for label, count in common.unpaired.items() if count)
+    whole = f"{wrong.num.sum():.0f} of {wrong.den.sum():.0f} units are wrong under every variant"
     return [
-        Note(f"{wrong.num.sum():.0f} of {wrong.den.sum():.0f} units are wrong under every variant"),
+        Note(whole, system if len(systems) > 1 else ""),
         *(Note(f"{count} units are left out: not all variants have them", label) for label, count in left_out),
     ]

@@ -10,6 +10,8 @@ its turn comes is not scored at all.
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +25,7 @@ class _Waiting(NamedTuple):
     score: Scoring
     item: Any
     answer: asyncio.Future[Any]
+    deadline: float  # when nobody waits for it any longer, by `time.monotonic`
 
 
 class MicroBatcher:
@@ -36,10 +39,10 @@ class MicroBatcher:
         self._thread: ThreadPoolExecutor | None = None
         self._running: asyncio.Task[None] | None = None
 
-    async def answer(self, score: Scoring, item: Any) -> Any:
+    async def answer(self, score: Scoring, item: Any, deadline: float = math.inf) -> Any:
         """The answer to one item. If the caller is cancelled before its turn, the item is passed over."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._queue.append(_Waiting(score, item, answer))
+        self._queue.append(_Waiting(score, item, answer, deadline))
         if self._running is None or self._running.done():
             self._running = asyncio.create_task(self._run())
         try:
@@ -49,8 +52,9 @@ class MicroBatcher:
             raise
 
     def is_awaited(self) -> bool:
-        """Whether any item of the current batch still waits for its answer."""
-        return any(not waiting_item.answer.done() for waiting_item in self._batch)
+        """Whether the time of any item of the current batch is not up. Clients that leave do not end the work."""
+        now = time.monotonic()
+        return any(now < waiting_item.deadline for waiting_item in self._batch)
 
     async def close(self) -> None:
         """Ends the thread, after what waits has been answered."""

@@ -1,4 +1,4 @@
-"""Is a response faithful to its document? The verdict, the metrics that were asked, and the words by support."""
+"""Is a response faithful to its document? The verdict, the metrics that were asked, sentences and words by support."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from troth.core.names import parse_names
 from troth.core.records import Grounded
 from troth.core.signature import signature
 from troth.grounding.calibration import Fitted
-from troth.grounding.doubts import doubted_words
+from troth.grounding.claims import SUPPORTED
 from troth.grounding.graded import GradedSystem, grade_systems
 from troth.grounding.metrics import Grader, Unscored, default_metrics, make_graders
-from troth.grounding.score import match_calibration
-from troth.grounding.words import Word, word_by_word
+from troth.grounding.score import match_calibration, match_default
+from troth.grounding.words import Word, judge_words
 from troth.serve.settings import ServeSettings
-from troth.storage.explorer import ResponseView
 
 NO_RULE = "no verdict without a calibration or a threshold"
 
@@ -29,31 +28,56 @@ class GroundRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     document: str
     response: str
     history: tuple[str, ...] = ()
-    words: bool = False  # whether to say of each word if the document supports it, which a language model does
+    words: bool = False  # whether to say of every word if the document supports it
+    signatures: bool = False  # whether to name the recipe of each score
 
 
-class ResponseScore(msgspec.Struct, frozen=True):
-    """The value of one metric; None with a reason. `faithful` and `probability`: by the calibration, if it has one."""
+class ServedScore(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The value of one metric; null with a reason. `faithful` and `probability`: by the calibration, if it has one."""
 
     metric: str
     value: float | None
-    signature: str
     reason: str | None = None
     faithful: bool | None = None
     probability: float | None = None
+    group: str | None = None  # where the value is not over everything
+    n: int | None = None  # number of units that the value is over; none where it is over one response
+    signature: str | None = None  # where it was asked for
 
 
-class GroundAnswer(msgspec.Struct, frozen=True):
-    """`faithful` is None with a reason. `unsupported`: words that the document does not have where it should.
+class SentenceFinding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A sentence that the document does not support, how probably it does, and the passage that decides."""
 
-    `words`: every word, with what the document does for its probability; None where it was not asked for.
+    kind: str  # contradicted or absent
+    sentence: str
+    supported: float
+    passage: str
+
+
+class GroundAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`faithful` is left out with a reason where there is no verdict. What was not asked for is left out.
+
+    `findings`: sentences that the document does not support, by the first metric that judges sentences.
+    `unsupported`: the words that it does not support, which are those that `words` marks as unsupported.
     """
 
-    faithful: bool | None
-    reason: str | None
-    scores: tuple[ResponseScore, ...]
-    unsupported: tuple[str, ...]
+    scores: tuple[ServedScore, ...]
+    faithful: bool | None = None
+    reason: str | None = None
+    findings: tuple[SentenceFinding, ...] = ()
+    unsupported: tuple[str, ...] = ()
     words: tuple[Word, ...] | None = None
+
+
+class VerdictRule(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the verdicts rest on: a metric, its threshold, and what flagging below it did on the calibration's data."""
+
+    metric: str
+    threshold: float  # of the metric's value
+    aim: str | None = None
+    recall: float | None = None  # share of the unfaithful that are flagged
+    precision: float | None = None  # share of the flagged that are unfaithful
+    n: int | None = None  # labelled responses
 
 
 @dataclass(frozen=True)
@@ -68,7 +92,25 @@ class GroundTask:
 
     @cached_property
     def judges(self) -> Mapping[str, Fitted] | None:
-        return match_calibration(self.settings.calibration, self.graders)
+        """The calibration of each metric: the one that was named, else that of the package where it fits."""
+        if self.settings.calibration is not None or self.settings.threshold is not None:
+            return match_calibration(self.settings.calibration, self.graders)
+        return match_default(self.graders) or None
+
+    @property
+    def rule(self) -> VerdictRule | None:
+        """What verdicts rest on; None: there are none."""
+        name = next((grader.metric.name for grader in self.graders if grader.metric.name in (self.judges or {})), None)
+        if name is None or self.judges is None:
+            limit = self.settings.threshold
+            return None if limit is None else VerdictRule(self.graders[0].metric.name, limit)
+        fitted = self.judges[name]
+        threshold = fitted.low + fitted.threshold * (fitted.high - fitted.low)
+        at = fitted.at
+        return VerdictRule(
+            name, threshold, fitted.aim, None if at is None else at.recall, None if at is None else at.precision,
+            fitted.n,
+        )  # fmt: skip
 
     def check(self) -> None:
         """Raises an error for metrics, a calibration or a schema that are not there, before anything is asked."""
@@ -82,35 +124,29 @@ class GroundTask:
             Grounded(str(index), item.document, item.response, item.history) for index, item in enumerate(items)
         ]
         (system,) = grade_systems({"": responses}, self.graders, self.judges)
-        words = self._words(items)
-        return [self._answer(system, index, words.get(index)) for index in range(len(items))]
+        return [self._answer(system, index, item) for index, item in enumerate(items)]
 
-    def _words(self, items: Sequence[GroundRequest]) -> dict[int, tuple[Word, ...]]:
-        """The marked words, for the responses whose request asked for them."""
-        views = [
-            ResponseView("", str(index), item.document, item.response, item.history)
-            for index, item in enumerate(items)
-            if item.words
-        ]
-        if not views:
-            return {}
-        return {int(one.id): one.words for one in word_by_word(views, self.settings.open_models.language_model)}
-
-    def _answer(self, system: GradedSystem, index: int, words: tuple[Word, ...] | None) -> GroundAnswer:
+    def _answer(self, system: GradedSystem, index: int, asked: GroundRequest) -> GroundAnswer:
         scores = []
         for one in system.metrics:
             value, verdict = one.values[index], one.verdicts[index]
             reason = value.reason if isinstance(value, Unscored) else None
             number = None if isinstance(value, Unscored) else float(value)
-            line = signature(one.metric, one.recipe, n=1)
-            scores.append(ResponseScore(one.metric.name, number, line, reason, *(verdict or (None, None))))
+            line = signature(one.metric, one.recipe, n=1) if asked.signatures else None
+            faithful, probability = verdict or (None, None)
+            scores.append(ServedScore(one.metric.name, number, reason, faithful, probability, signature=line))
         faithful, reason = self._verdict(scores)
-        item = system.items[index]
-        doubted = doubted_words(item.document, item.response)
-        unsupported = tuple(word.text for word in doubted if word.unsupported)
-        return GroundAnswer(faithful, reason, tuple(scores), unsupported, words)
+        words = judge_words(asked.document, asked.response) if asked.document.strip() else ()
+        claims = next((one.claims[index] for one in system.metrics if one.claims is not None), ())
+        return GroundAnswer(
+            tuple(scores), faithful, reason,
+            tuple(SentenceFinding(claim.verdict, claim.sentence, claim.supported, claim.passage)
+                  for claim in claims if claim.verdict != SUPPORTED),
+            tuple(word.text for word in words if word.support == "unsupported"),
+            words if asked.words else None,
+        )  # fmt: skip
 
-    def _verdict(self, scores: Sequence[ResponseScore]) -> tuple[bool | None, str | None]:
+    def _verdict(self, scores: Sequence[ServedScore]) -> tuple[bool | None, str | None]:
         """By the first metric with a value that the calibration knows, or the first metric and the threshold."""
         known = [one for one in scores if one.metric in (self.judges or {})]
         if known:

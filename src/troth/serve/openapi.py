@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from troth.core.groups import Group
-from troth.serve.tasks import ServedTask
+from troth.serve.faithfulness import VerdictRule
 
+JSON = "application/json"
+SCHEME = {"type": "http", "scheme": "bearer", "description": "The key of the service, where it was started with one."}
 REF = "#/components/schemas/{name}"
 PROBLEMS = {
     401: "The key is missing or wrong.",
@@ -21,7 +23,7 @@ PROBLEMS = {
     421: "This is not a name of the service.",
     422: "The request does not fit; the line says why.",
     429: "Too many requests at a time.",
-    503: "A model that is needed is not there.",
+    503: "A model that is needed is not there, or not loaded yet.",
     504: "The time is up.",
 }
 
@@ -32,26 +34,47 @@ class Problem(msgspec.Struct, frozen=True):
     detail: str
 
 
-class Health(msgspec.Struct, frozen=True):
-    status: str  # "ok"; a service that stops takes no connections
+class ServiceState(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Of the service. `verdict`: what verdicts of /ground rest on; left out where it gives none."""
+
+    status: str  # "ok", "ready" or "loading"
     version: str
+    verdict: VerdictRule | None = None
 
 
-def operation(task: ServedTask | None) -> dict[str, Any]:
-    """What FastAPI's description needs to know of a task; None: of /health."""
-    if task is None:
-        return {"responses": {200: _content(Health, "Up.")}}
+def describe_state(otherwise: str | None = None) -> dict[str, Any]:
+    """What FastAPI's description needs to know of a state of the service; `otherwise`: what 503 means."""
+    refusal = {} if otherwise is None else {503: _content(ServiceState, otherwise)}
+    return {"responses": {200: _content(ServiceState, "Yes."), **refusal}}
+
+
+class ServedQuestion(NamedTuple):
+    """Entry of one endpoint in the OpenAPI description."""
+
+    path: str
+    about: str
+    request: type
+    answer: type
+    media_type: str = JSON
+
+
+def operation(question: ServedQuestion) -> dict[str, Any]:
+    """What FastAPI's description needs to know of a question."""
     problems = {status: _content(Problem, about) for status, about in PROBLEMS.items()}
-    body = {"required": True, **_content(task.request, task.request.__doc__ or "")}
+    body = {"required": True, **_content(question.request, question.request.__doc__ or "")}
+    answer = _content(question.answer, "The answer.")
+    if question.media_type != JSON:  # events, each of which holds an answer
+        event = {"type": "object", "properties": {"event": {"type": "string"}, "data": {"type": "string"}}}
+        answer["content"] = {question.media_type: {"schema": event}}
     return {
-        "operation_id": task.path.strip("/"),
-        "responses": {200: _content(task.answer, "The answer."), **problems},
+        "operation_id": question.path.strip("/").replace("/", "_"),
+        "responses": {200: answer, **problems},
         "openapi_extra": {"requestBody": body},
     }
 
 
 def _content(kind: type, about: str) -> dict[str, Any]:
-    return {"description": about, "content": {"application/json": {"schema": {"$ref": REF.format(name=kind.__name__)}}}}
+    return {"description": about, "content": {JSON: {"schema": {"$ref": REF.format(name=kind.__name__)}}}}
 
 
 def _schema_of_group(kind: type) -> dict[str, Any]:
@@ -60,17 +83,17 @@ def _schema_of_group(kind: type) -> dict[str, Any]:
     raise NotImplementedError
 
 
-def describe_api(app: FastAPI, tasks: Sequence[ServedTask], *, key: bool) -> dict[str, Any]:
-    """The whole description; it is made once."""
+def describe_api(app: FastAPI, questions: Sequence[ServedQuestion], *, key: bool) -> dict[str, Any]:
+    """The whole description; it is made once. `key`: whether the service asks for one."""
     if app.openapi_schema is None:
         whole = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-        kinds = [kind for task in tasks for kind in (task.request, task.answer)]
+        kinds = [kind for question in questions for kind in (question.request, question.answer)]
         _, components = msgspec.json.schema_components(
-            [*kinds, Problem, Health], ref_template=REF, schema_hook=_schema_of_group
+            [*kinds, Problem, ServiceState], ref_template=REF, schema_hook=_schema_of_group
         )
-        whole["components"] = {"schemas": components}
-        if key:
-            whole["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
-            whole["security"] = [{"key": []}]
+        whole["components"] = {"schemas": components, "securitySchemes": {"key": SCHEME}}
+        for operations in whole["paths"].values():
+            for name, described in operations.items():
+                described["security"] = [] if name == "get" else [{"key": []}] if key else [{}, {"key": []}]
         app.openapi_schema = whole
     return app.openapi_schema

@@ -17,6 +17,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from troth.core.errors import one_line, truncate
 
+STREAMED = "/ground/stream"  # takes lines of JSON, too, which no page sends unasked
+
 
 class OriginCheck:
     """ASGI middleware. `hosts`: names of this service besides localhost and addresses; `*` allows any name.
@@ -28,14 +30,14 @@ class OriginCheck:
         self.app, self.hosts, self.origins = app, {host.lower() for host in hosts} | {"localhost"}, origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = self._refusal(scope["method"], Headers(scope=scope)) if scope["type"] == "http" else None
+        refusal = self._refusal(scope, Headers(scope=scope)) if scope["type"] == "http" else None
         if refusal is None:
             await self.app(scope, receive, send)
         else:
             status, reason = refusal
             await JSONResponse({"detail": one_line(reason)}, status)(scope, receive, send)
 
-    def _refusal(self, method: str, headers: Headers) -> tuple[int, str] | None:
+    def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
         host, origin = headers.get("host", ""), headers.get("origin")
         if "content-length" in headers and "transfer-encoding" in headers:  # a proxy may believe the other one
             return 400, "the request has both Content-Length and Transfer-Encoding"
@@ -43,7 +45,9 @@ class OriginCheck:
             return 421, f"'{truncate(host, 100)}' is not a name of this service; the option 'hosts' adds names"
         if origin is not None and origin not in self.origins and _netloc(origin) != host.lower():
             return 403, f"pages of '{truncate(origin, 100)}' may not ask; the option 'origins' allows them"
-        if method == "POST" and headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        lines = scope["path"] == STREAMED and kind == "application/x-ndjson"
+        if scope["method"] == "POST" and kind != "application/json" and not lines:
             return 415, "the content type is not application/json"
         return None
 

@@ -18,6 +18,7 @@ from troth.models.batches import Cutting
 from troth.readers import schema as read_schema
 
 KEY = "TROTH_SERVE_KEY"  # environment variable: clients must send it as a bearer token
+METRICS_KEY = "TROTH_METRICS_KEY"  # the same for /metrics alone
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,9 @@ class ServeSettings:
         False, "Keep model answers in the cache file, with the texts of the responses.", shape="python"
     )
     calibration: Path | None = option(
-        None, "Calibration file of `troth meta fit`; decides which responses are faithful.", "FILE"
+        None,
+        "Calibration file of `troth meta fit`; decides which responses are faithful. Default: troth's own, if it fits.",
+        "FILE",
     )
     threshold: float | None = option(
         None, "Without a calibration: lowest value of the first metric at which a response is faithful.", "NUMBER"
@@ -47,6 +50,10 @@ class ServeSettings:
     concurrency: int = option(256, "Most requests at a time, waiting ones included; further ones get 429.", least=1)
     timeout: float = option(30.0, "Longest time for a request; then it gets 504.", "SECONDS", least=0.001)
     key: str | None = option(None, "Key that clients must send; None: anyone may ask.", shape="python")
+    metrics_key: str | None = option(None, "Key of /metrics; None: that of the service.", shape="python")
+    metrics_address: str | None = option(
+        None, "Address of /metrics alone, without a key; it is then no path of the service.", "HOST:PORT"
+    )
     hosts: str | Iterable[str] = option(
         (), "Names of this service, besides localhost and addresses; a request to another name is refused (* = any).",
         "NAMES",
@@ -54,12 +61,23 @@ class ServeSettings:
     origins: str | Iterable[str] = option(
         (), "Sites whose pages may ask, such as https://example.org; requests of other pages are refused.", "NAMES"
     )
+    proxy: str | None = option(
+        None, "Forward chat requests to this OpenAI-compatible server and check its answers.", "URL"
+    )
+    proxy_key: str | None = option(None, "Key of the server behind the proxy.", shape="python")
+    block: bool = option(False, "Refuse answers of the proxy that are found unfaithful (422).")
     log_text: bool = option(False, "Put the texts of requests into the log.")
 
     def __post_init__(self) -> None:
         for name in ("batch", "body", "concurrency", "timeout"):
             if not getattr(self, name) > 0:
-                raise UserError(f"{name} must be above 0, not {getattr(self, name)}")
+                raise UserError(f"must be above 0, not {getattr(self, name)}", option=name)
+        if self.proxy is not None and not self.proxy.startswith(("http://", "https://")):
+            raise UserError(f"'{self.proxy}' is not a web address", hint="such as http://localhost:8000/v1")
+        if self.block and self.proxy is None:
+            raise UserError("works with a proxy only", option="block", hint="name the server that answers")
+        if self.metrics_address is not None:
+            parse_address(self.metrics_address)
         if self.threshold is not None and self.calibration is not None:
             raise UserError("a calibration has its own threshold", hint="give one of the two")
 
@@ -87,13 +105,21 @@ class ServeSettings:
             nli.forget()
 
 
-def key_of_environment() -> str | None:
+def parse_address(text: str) -> tuple[str, int]:
+    """Host and port of an address such as 127.0.0.1:9017 or [::1]:9017."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+        raise UserError(f"'{text}' is not an address", hint="such as 127.0.0.1:9017")
+    return host.strip("[]"), int(port)
+
+
+def key_of_environment(name: str = KEY) -> str | None:
     """The key that the environment names; one that is empty is a mistake, not an open door.
 
     Blanks around it, such as the last newline of a file, are left out: no client could send them.
     """
-    key = os.environ.get(KEY)
+    key = os.environ.get(name)
     key = None if key is None else key.strip()
     if key == "":
-        raise UserError(f"{KEY} is set, but empty", hint="set it to a long random text, or unset it")
+        raise UserError(f"{name} is set, but empty", hint="set it to a long random text, or unset it")
     return key

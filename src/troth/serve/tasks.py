@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
 from troth.agents.corpus import ReadTrials, join
 from troth.agents.score import AgentFinding, AgentSettings, score_corpus
 from troth.core.errors import UserError
+from troth.core.groups import ALL
+from troth.core.names import format_count
 from troth.core.records import Act, Schema, Service
 from troth.core.score import Score
 from troth.integrations.evaluate import load
@@ -24,18 +26,26 @@ from troth.responses.explorer import judged_acts
 from troth.responses.judge import judge
 from troth.responses.rerank import Choice, Nbest, due_acts, rerank_all
 from troth.responses.sgsacc import SystemTurn
-from troth.serve.faithfulness import GroundAnswer, GroundRequest, GroundTask
+from troth.serve.faithfulness import GroundAnswer, GroundRequest, GroundTask, ServedScore
 from troth.serve.settings import ServeSettings
 from troth.tracking import metrics as tracking
 
+# Findings that are no fault of the assistant's answers: a tool may fail, and asking it twice is merely slow.
+NO_FAULT = frozenset(("failed call", "repeated call"))
 NO_SCHEMA = "no schema is known"
 NO_SCHEMA_HINT = "send 'schema' with the request, or start the service with one"
+
+
+Lane = Literal["models", "rules"]  # requests of one lane never wait for those of the other
+LANES: tuple[Lane, ...] = get_args(Lane)
+MODELS, RULES = LANES
 
 
 class ServedTask(NamedTuple):
     """A question that the service answers."""
 
     path: str
+    lane: Lane
     about: str
     request: type
     answer: type
@@ -53,7 +63,7 @@ class ActsRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     schema: tuple[Service, ...] | None = None  # in the layout of SGD's schema.json; None: the service's own
 
 
-class ActVerdictAnswer(msgspec.Struct, frozen=True):
+class ActVerdictAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the model says of one act, as `troth nlg --acts` has it."""
 
     service: str
@@ -61,21 +71,21 @@ class ActVerdictAnswer(msgspec.Struct, frozen=True):
     slot: str
     values: tuple[str, ...]
     kind: str
-    reference: str | None
-    plain: dict[str, float] | None
-    augmented: dict[str, float] | None
-    helped: bool
     entailed: bool
     entailed_plain: bool
     present: bool
-    missed: tuple[str, ...]  # values that must stand in the response word for word, and do not
+    helped: bool = False
+    reference: str | None = None
+    plain: dict[str, float] | None = None
+    augmented: dict[str, float] | None = None
+    missed: tuple[str, ...] = ()  # values that must stand in the response word for word, and do not
 
 
-class ActsAnswer(msgspec.Struct, frozen=True):
-    """`faithful`: every act that has a rule is entailed; None where no act has one."""
+class ActsAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`faithful`: every act that has a rule is entailed; left out where no act has one."""
 
-    faithful: bool | None
     acts: tuple[ActVerdictAnswer, ...]
+    faithful: bool | None = None
 
 
 class RerankRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -125,7 +135,7 @@ class ActsTask:
                 for verdict, act in zip(verdicts, answered.answer.acts, strict=True)
             )
             ruled = [act.entailed for act in acts if act.reference is not None]
-            answers.append(ActsAnswer(all(ruled) if ruled else None, acts))
+            answers.append(ActsAnswer(acts, all(ruled) if ruled else None))
         return answers
 
     def choose(self, items: Sequence[Nbest]) -> list[Choice]:
@@ -143,10 +153,11 @@ class DstRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     metrics: tuple[str, ...] = ()  # none named: all
     profile: str | None = None
     schema: tuple[Service, ...] | None = None
+    signatures: bool = False  # whether to name the recipe of each score
 
 
 class ScoresAnswer(msgspec.Struct, frozen=True):
-    scores: tuple[Score, ...]
+    scores: tuple[ServedScore, ...]
 
 
 def score_states(asked: DstRequest) -> ScoresAnswer:
@@ -154,7 +165,13 @@ def score_states(asked: DstRequest) -> ScoresAnswer:
     schema = None if asked.schema is None else {service.name: service for service in asked.schema}
     metrics = load(names, against="states", profile=asked.profile, schema=schema, resamples=1)
     metrics.add(prediction=list(asked.predictions), reference=list(asked.references))
-    return ScoresAnswer(tuple(metrics.scores()))
+    return ScoresAnswer(tuple(_served(score, asked.signatures) for score in metrics.scores()))
+
+
+def _served(score: Score, signatures: bool) -> ServedScore:
+    group = None if score.group == ALL else str(score.group)
+    line = score.signature if signatures else None
+    return ServedScore(score.metric, score.value, score.reason, group=group, n=score.n, signature=line)
 
 
 class AgentRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -165,14 +182,35 @@ class AgentRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     expected: tuple[dict[str, Any], ...] | None = None
     outputs: tuple[str, ...] = ()
     rule: str | None = None  # of matching calls; None: exact
-    metrics: tuple[str, ...] = ()  # none named: those of `troth agent score`
+    metrics: tuple[str, ...] = ()  # whose scores are wanted, by the names of `troth agent score`, or sets of them
+    signatures: bool = False  # whether to name the recipe of each score
 
 
-class AgentAnswer(msgspec.Struct, frozen=True):
-    """`findings`: everything that lowers a score, with its message, characters, reason and evidence."""
+class TalkFinding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something in the conversation that lowers a score; what is not known of it is left out."""
 
-    scores: tuple[Score, ...]
-    findings: tuple[AgentFinding, ...]
+    kind: str
+    message: int | None = None  # index
+    text: str | None = None  # the claim or the detail,
+    start: int | None = None  # and its characters in the text of the message
+    end: int | None = None
+    tool: str | None = None
+    argument: str | None = None
+    value: str | None = None
+    reason: str | None = None
+    evidence: int | None = None  # index of the message that shows it
+
+
+class AgentAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`faithful`: what is said and passed to tools has a source, every call is allowed, and gold's are made.
+
+    Left out with a reason where the conversation has parts that were not read.
+    """
+
+    faithful: bool | None = None
+    reason: str | None = None
+    findings: tuple[TalkFinding, ...] = ()
+    scores: tuple[ServedScore, ...] = ()
 
 
 def score_calls(asked: AgentRequest) -> AgentAnswer:
@@ -181,11 +219,24 @@ def score_calls(asked: AgentRequest) -> AgentAnswer:
     document = Document("request", msgspec.json.encode({"id": "request", "task": "request"} | transcript))
     corpus = join({"": ReadTrials(list(chat.read(document)), "chat", "request")})
     result = score_corpus(corpus, AgentSettings(rule=asked.rule, metrics=asked.metrics or None, resamples=1))
-    return AgentAnswer(tuple(result.scores), tuple(result.findings))
+    findings = [finding for finding in result.findings if isinstance(finding, AgentFinding)]
+    unread = sum(counts.get("unread_blocks", 0) for counts in result.counts.values())
+    return AgentAnswer(
+        None if unread else not any(finding.kind not in NO_FAULT for finding in findings),
+        f"{format_count(unread, 'block')} of the conversation could not be read" if unread else None,
+        tuple(_talk_finding(finding) for finding in findings),
+        tuple(_served(score, asked.signatures) for score in result.scores if asked.metrics),
+    )
 
 
-def tasks(settings: ServeSettings) -> list[ServedTask]:
-    """All tasks of the service. Caches are cleared after each batch."""
+def _talk_finding(finding: AgentFinding) -> TalkFinding:
+    """The finding without what only several conversations have, and without what is empty."""
+    known = {name: getattr(finding, name) for name in TalkFinding.__struct_fields__}
+    return TalkFinding(**{name: value for name, value in known.items() if value not in (None, "")})
+
+
+def tasks(settings: ServeSettings, lane: Lane | None = None) -> list[ServedTask]:
+    """The tasks of the service, or of one lane. Caches are cleared after each batch."""
 
     def forgetting(task: ServedTask) -> ServedTask:
         def score(items: Sequence[Any]) -> Sequence[Any]:
@@ -196,7 +247,8 @@ def tasks(settings: ServeSettings) -> list[ServedTask]:
 
         return task._replace(score=score)
 
-    return [forgetting(task) for task in _tasks(settings)]
+    asked = [] if lane == RULES else _model_tasks(settings)
+    return [forgetting(task) for task in (*asked, *(() if lane == MODELS else RULE_TASKS))]
 
 
 def score_each(score: Callable[[Any], Any]) -> Callable[[Sequence[Any]], list[Any]]:
@@ -211,18 +263,22 @@ def score_each(score: Callable[[Any], Any]) -> Callable[[Sequence[Any]], list[An
     return lambda items: [scored_or_error(item) for item in items]
 
 
-def _tasks(settings: ServeSettings) -> list[ServedTask]:
+def _model_tasks(settings: ServeSettings) -> list[ServedTask]:
     ground, acts = GroundTask(settings), ActsTask(settings)
     ground.check()
     return [
-        ServedTask("/ground", "Is this response faithful to its document, and which words are not supported?",
+        ServedTask("/ground", MODELS, "Is this response faithful to its document, and which words are not supported?",
                    GroundRequest, GroundAnswer, ground.prepare, ground.score),
-        ServedTask("/nlg", "Does this response say what the acts say?",
+        ServedTask("/nlg", MODELS, "Does this response say what the acts say?",
                    ActsRequest, ActsAnswer, acts.prepare, acts.score),
-        ServedTask("/rerank", "Which of these candidates says best what the acts say?",
+        ServedTask("/rerank", MODELS, "Which of these candidates says best what the acts say?",
                    RerankRequest, Choice, acts.prepare_choice, acts.choose),
-        ServedTask("/dst", "How right are the predicted states of this dialogue?",
-                   DstRequest, ScoresAnswer, lambda asked: asked, score_each(score_states), 422),
-        ServedTask("/agent", "How right are the calls of this conversation, and what do its answers rest on?",
-                   AgentRequest, AgentAnswer, lambda asked: asked, score_each(score_calls), 422),
     ]  # fmt: skip
+
+
+RULE_TASKS = (
+    ServedTask("/dst", RULES, "How right are the predicted states of this dialogue?",
+               DstRequest, ScoresAnswer, lambda asked: asked, score_each(score_states), 422),
+    ServedTask("/agent", RULES, "Does this conversation rest on its tool results, and are its calls right?",
+               AgentRequest, AgentAnswer, lambda asked: asked, score_each(score_calls), 422),
+)  # fmt: skip

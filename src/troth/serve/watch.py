@@ -25,7 +25,7 @@ class ScoringError(Exception):
         self.name, self.places = name, places
 
     @classmethod
-    def of(cls, error: BaseException | None) -> ScoringError:
+    def from_exception(cls, error: BaseException | None) -> ScoringError:
         trace = _places(None if error is None else error.__traceback__)
         if isinstance(error, cls):  # of the process that scores
             return cls(error.name, [*trace, *error.places])
@@ -43,7 +43,7 @@ class JsonLines(logging.Formatter):
             **getattr(record, "fields", {}),
         }
         if record.exc_info and record.exc_info[0] is not None:
-            error = ScoringError.of(record.exc_info[1])
+            error = ScoringError.from_exception(record.exc_info[1])
             line["error"], line["at"] = error.name, error.places
         return msgspec.json.encode(line).decode()
 
@@ -82,17 +82,22 @@ class Figures:
             "troth_batch_size", "Requests that were scored together.", buckets=SIZES, registry=self.registry
         )
         self.working = Gauge("troth_requests_at_work", "Accepted and not yet answered.", registry=self.registry)
+        self.verdicts = Counter(
+            "troth_verdicts", "Answers by verdict: faithful, unfaithful or none.", ["path", "verdict"],
+            registry=self.registry,
+        )  # fmt: skip
+        self.ready = Gauge("troth_ready", "1 where every question can be answered now.", registry=self.registry)
         self.at_work = 0
 
     @contextmanager
-    def accepted(self) -> Iterator[None]:
-        """While a request is at work."""
-        self.at_work += 1
+    def accepted(self, number: int = 1) -> Iterator[None]:
+        """While a request, or a number of them, is at work."""
+        self.at_work += number
         self.working.set(self.at_work)
         try:
             yield
         finally:
-            self.at_work -= 1
+            self.at_work -= number
             self.working.set(self.at_work)
 
     def text(self) -> bytes:

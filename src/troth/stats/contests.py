@@ -38,7 +38,7 @@ class Marked(NamedTuple):
 
 def best_scores(result: Result) -> frozenset[Marked]:
     """The scores of a result that are the best of several systems, or not distinguished from it by a paired test."""
-    return unbeaten(result.scores, pairwise(result.scores, DialogueSums.of(result.rows())))
+    return unbeaten(result.scores, pairwise(result.scores, DialogueSums.from_rows(result.rows())))
 
 
 def unbeaten(scores: Sequence[Score], test: PairTest | None = None) -> frozenset[Marked]:

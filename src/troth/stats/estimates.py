@@ -24,7 +24,9 @@ from troth.stats import intervals, resampling
 from troth.stats.intervals import Bounds
 
 NOTHING = "no unit to score"
-NO_PARTS = Parts.of([], [])
+NO_PARTS = Parts.from_fractions([], [])
+WIDEST_CHANGE = 1.0  # of the interval of a relative change: one that is wider tells nothing
+NO_BASE = "no interval: it would be wider than 100 points, as the original's score is too near 0 for so few {}s"
 FEW = 10  # dialogues that hold an error: an interval that rests on fewer says so
 
 
@@ -47,6 +49,7 @@ class Cell:
     reason: str = NOTHING
     shared: int = 1  # how often one unit stands in the denominator: a mean over K variants has K for each unit
     n: int | None = None  # how many units there are, where that is not the sum of the denominators: F1, weighted units
+    relative: bool = False  # a change relative to a base, which may be too near 0 for an interval
     in_rows: bool = True  # whether `rows.parquet` has its units, if it is over all of them
 
 
@@ -148,7 +151,15 @@ def score_cells(system: str, cells: Iterable[Cell], clusters: Sequence[str], how
             key = id(cell.recipe), cell.metric.ignores
             if key not in rules:
                 rules[key] = recipe_rules(cell.recipe or {}, cell.metric.ignores)
-            yield make_score(system, cell.metric, estimate, rules[key], group=cell.group, reason=cell.reason, n=n)
+            shown = _drop_wide(estimate, how.cluster) if cell.relative else estimate
+            yield make_score(system, cell.metric, shown, rules[key], group=cell.group, reason=cell.reason, n=n)
+
+
+def _drop_wide(estimate: Estimate, cluster: str) -> Estimate:
+    """The estimate of a relative change, without an interval that is too wide to tell anything."""
+    if estimate.low is None or estimate.high is None or estimate.high - estimate.low <= WIDEST_CHANGE:
+        return estimate
+    return estimate._replace(low=None, high=None, note=NO_BASE.format(cluster))
 
 
 def estimates(parts: Iterable[Parts], dialogues: Sequence[str], how: Resampling) -> list[Estimate]:

@@ -63,7 +63,7 @@ def gate(
         raise UserError(f"the gate's confidence must lie between 0.5 and 1, not {confidence}", hint="0.95 is usual")
     if not (math.isfinite(margin) and margin >= 0):
         raise UserError(f"the gate's margin must be 0 or more, not {margin}", hint="0.005 is half a point")
-    change = Change.of(_checked(num_base, den_base, num_new, den_new).metric(0))
+    change = Change.from_sums(_checked(num_base, den_base, num_new, den_new).metric(0))
     difference = float((ratio(num_new, den_new) - ratio(num_base, den_base))[0])
     low, high = bounds(change, confidence)
 

@@ -89,7 +89,7 @@ def compare(
         if math.isnan(value):
             made.append(Comparison(math.nan, None, None, None, math.nan, len(pair.num_a)))
             continue
-        change = Change.of(pair.metric(column))
+        change = Change.from_sums(pair.metric(column))
         low, high, _ = difference_bounds(change, confidence=confidence)
         shown = p if change.dialogues >= FEW else None
         made.append(Comparison(value, low, high, shown, q, len(pair.num_a), _note(change)))
@@ -114,7 +114,7 @@ class Change:
     span: float  # the largest possible change of a dialogue: 1 for shares, else as far as dialogues lie apart
 
     @classmethod
-    def of(cls, pair: PairedSums) -> Change:
+    def from_sums(cls, pair: PairedSums) -> Change:
         """The change in one metric (`PairedSums.metric`)."""
         count = len(pair.num_a)
         num_a, den_a, num_b, den_b = (float(side.sum()) for side in pair)

@@ -66,7 +66,7 @@ class SlotFault(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class TurnView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What a tracker made of one user turn."""
+    """Predictions of a tracker for one user turn."""
 
     number: int
     state: States | None = None  # None: nothing was predicted, or right and wrong without values

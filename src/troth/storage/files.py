@@ -267,3 +267,13 @@ def _check_not_current(target: Path, out: str) -> None:
 
 def _exists(out: str, kind: str = "file") -> UserError:
     return UserError("exists already", file=out, hint=f"name a new {kind}")
+
+
+def folder_size(folder: Path) -> int:
+    """Bytes of all files in a folder."""
+    total = 0
+    for parent, _, names in os.walk(folder):  # skips folders that are gone while we look
+        for name in names:
+            with suppress(OSError):  # so may files be
+                total += os.stat(os.path.join(parent, name)).st_size
+    return total

@@ -214,8 +214,11 @@ def rows(path: str) -> pl.DataFrame:
         return pl.read_parquet(file)
 
 
-def rows_by_metric(path: str) -> Iterator[pl.DataFrame]:
-    """`rows.parquet` metric by metric, so that memory holds the rows of one; all at once where it has no metrics."""
+def rows_by_metric(path: str, only: str | None = None) -> Iterator[pl.DataFrame]:
+    """`rows.parquet` metric by metric, so that memory holds the rows of one; all at once where it has no metrics.
+
+    `only`: the rows of this metric alone, which may be none.
+    """
     import polars as pl
 
     with _reading(_verify(path, ROWS)) as file:
@@ -225,7 +228,7 @@ def rows_by_metric(path: str) -> Iterator[pl.DataFrame]:
     if names.null_count():
         yield rows(path)
         return
-    for name in names.sort():
+    for name in names.sort() if only is None else [only]:
         with _reading(file):
             mine = lazy.filter(pl.col("metric") == name).collect()
         yield mine

@@ -90,9 +90,9 @@ class BaselineNetwork(nn.Module):  # type: ignore[misc]
         self.token, self.slot, self.point = nn.Linear(width, width), nn.Linear(width, width), nn.Linear(width, 4)
 
     def forward(self, states: Tensor, segments: Tensor, rows: tuple[Tensor, ...]) -> Outputs:
-        return self.ask(self.words(states, segments), segments, rows)
+        return self.ask(self.read_words(states, segments), segments, rows)
 
-    def words(self, states: Tensor, segments: Tensor) -> Tensor:
+    def read_words(self, states: Tensor, segments: Tensor) -> Tensor:
         for layer in self.layers:
             states = bert_layer(layer, states, segments != PADDING)
         return states

@@ -1,22 +1,23 @@
 """Dialogues as a tracker sees them: one `TrackerTurn` per user turn, with the schema, what was said and the states.
 
 A `TrackerCorpus` holds dialogues of any format that troth reads. Few-shot training takes some of them (`shots`);
-training on other wordings of the schema gives every dialogue once more under each variant (SGD-X, §4.2), renamed when
-its turns are asked for and not before.
+augmentation adds dialogues once more, under other wordings of the schema (SGD-X, §4.2) or as perturbed twins, made when
+their turns are asked for and not before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path as File
 from typing import Any
 
 import msgspec
 
 from troth import readers
-from troth.core.errors import UserError
+from troth.core.errors import UserError, suggest_name
 from troth.core.names import Path, path_of
+from troth.core.randomness import generator
 from troth.core.records import Act, Dialogue, Intent, Schema, Service, SlotSchema, State, Turn
 from troth.perturb.options import configure
 from troth.perturb.schemas.files import SchemaSource, load
@@ -24,9 +25,10 @@ from troth.perturb.schemas.generators import GENERATORS, Generator
 from troth.perturb.schemas.renaming import Renaming, rename_dialogue
 from troth.readers import source
 from troth.readers.shots import Shots, draw, sample
+from troth.systems.augmentation import BACK_TRANSLATION, CORRUPTION, ORACLE, SCHEMA, TwinMaker, parse_augmentation
 
 ServiceStates = Mapping[str, State]  # by service
-ORACLE, BACK_TRANSLATION = "oracle", "backtranslate"
+Spelling = Callable[[str], str]
 BACK_TRANSLATIONS = 3  # as many as the paper has
 
 
@@ -87,6 +89,10 @@ class TrackerCorpus:
     schema: Schema
     complete: bool  # every turn holds the states of all services (MultiWOZ), not only of those it is about (SGD)
     wordings: tuple[Wording, ...] = ()
+    share: float = 1.0  # of the dialogues that are added under each wording
+    twins: Mapping[str, float] = field(default_factory=dict)  # share of the dialogues that get a twin, by its kind
+    seed: int = 0  # by which the shares are drawn
+    spell: Spelling | None = None  # how the annotation of this format spells a value; None: as it was said
 
     @classmethod
     def read(cls, data: Path, *, schema: Path | None = None, format: str | None = None) -> TrackerCorpus:
@@ -98,11 +104,24 @@ class TrackerCorpus:
             raise UserError("no dialogue in it", file=path, hint="is it the right file?")
         services = readers.schema_beside(path) if schema is None else readers.schema(path_of(schema))
         complete = getattr(readers.FORMATS.load(name), "completed", None)
+        spell: Spelling | None = None
         if services is None and complete is not None:
             whole = complete(dialogues)
-            dialogues = list(whole)
-            services = _services(whole.schema())
-        return cls(path, dialogues, services or _infer_schema(dialogues), complete=name != "sgd")
+            dialogues, spell = list(whole), whole.spell
+            services = whole.tracker_schema()
+        return cls(path, dialogues, services or _infer_schema(dialogues), complete=name != "sgd", spell=spell)
+
+    def only(self, services: Sequence[str]) -> TrackerCorpus:
+        """The dialogues that are about no other services than these; all if none is named."""
+        known = dict.fromkeys(service for dialogue in self.dialogues for service in dialogue.services)
+        for name in services:
+            if name not in known:
+                hint = suggest_name(name, known) or "services: " + ", ".join(sorted(known))
+                raise UserError(f"has '{name}', which no dialogue is about", option="services", hint=hint)
+        wanted = [one for one in self.dialogues if one.services and set(one.services) <= set(services)]
+        if services and not wanted:
+            raise UserError("leaves no dialogue", option="services", hint="dialogues may be about more services")
+        return replace(self, dialogues=wanted) if services else self
 
     def sample(self, shots: Shots, seed: int = 0) -> TrackerCorpus:
         """Some of the dialogues, for few-shot training.
@@ -121,26 +140,36 @@ class TrackerCorpus:
         return replace(self, dialogues=draw(self.dialogues, count, seed))
 
     def augment(
-        self, augment: str | None, *, schemas: Path | None = None, engines: Sequence[str] = (), seed: int = 0
+        self,
+        augment: str | Sequence[str] | None,
+        *,
+        schemas: Path | None = None,
+        engines: Sequence[str] = (),
+        seed: int = 0,
     ) -> TrackerCorpus:
-        """The same dialogues, also under variants of the schema: "backtranslate", "corrupt" or "oracle".
+        """The same dialogues, and more under variants of the schema or as twins: names and shares of `augmentation`.
 
-        `schemas`: for "oracle", the folder of the variants' schemas, as SGD-X has them. `engines`: for "backtranslate",
-        the translators, such as "apertium:eng-spa" or "marian:THERE,BACK"; the usual ones if empty.
+        `schemas`: the folder of the variants' schemas, as SGD-X has them, for "oracle" and for "schema"; without one,
+        "schema" corrupts the schema. `engines`: for "backtranslate", the translators, such as "apertium:eng-spa" or
+        "marian:THERE,BACK"; the usual ones if empty.
         """
-        if engines and augment != BACK_TRANSLATION:
+        added = parse_augmentation(augment)
+        if engines and added.wordings != BACK_TRANSLATION:
             hint = f"leave them out, or augment by {BACK_TRANSLATION}"
             raise UserError("translation engines are named, and nothing is translated", hint=hint)
-        if augment is None:
-            return self
-        if augment == ORACLE and schemas is None:
-            raise UserError(f"augment '{ORACLE}' needs the schemas of the variants", hint="a folder, as SGD-X has them")
-        how = path_of(schemas) if augment == ORACLE and schemas is not None else augment
-        wordings = [
-            Wording(variant.name, _services(variant.files[source.SCHEMA]), variant.renaming)
-            for variant in variants_from(how, seed, engines).vary(self._source)
-        ]
-        return replace(self, wordings=tuple(wordings))
+        if added.wordings == ORACLE and schemas is None:
+            raise UserError(
+                f"'{ORACLE}' needs the schemas of the variants", option="augment", hint="a folder, as SGD-X has them"
+            )
+        wordings: list[Wording] = []
+        if added.wordings:
+            made = added.wordings if added.wordings != SCHEMA else CORRUPTION
+            how = path_of(schemas) if schemas is not None and added.wordings in (ORACLE, SCHEMA) else made
+            wordings = [
+                Wording(variant.name, _services(variant.files[source.SCHEMA]), variant.renaming)
+                for variant in variants_from(how, seed, engines).vary(self._source)
+            ]
+        return replace(self, wordings=tuple(wordings), share=added.share, twins=added.twins, seed=seed)
 
     @property
     def _source(self) -> SchemaSource:
@@ -149,12 +178,21 @@ class TrackerCorpus:
         return SchemaSource(self.path, "schema", self.schema, msgspec.to_builtins(list(self.schema.values())))
 
     def turns(self) -> Iterator[TrackerTurn]:
-        """Every user turn, with gold states before it; with variants, a dialogue under each of its wordings in turn."""
+        """Every user turn, with gold states before it: of a dialogue, then of what augmentation adds to it."""
+        twins = TwinMaker(self.dialogues, self.schema, self.twins, self.seed)
         for dialogue in self.dialogues:
             yield from turns_of(dialogue, self.schema, complete=self.complete)
+            rng = generator(self.seed, "wordings", dialogue.id)
             for wording in self.wordings:
-                other = rename_dialogue(dialogue, wording.renaming)
-                yield from turns_of(other, wording.schema, complete=self.complete)
+                if self.share == 1 or rng.random() < self.share:
+                    yield from self._turns_under(wording, dialogue)
+            for twin in twins.make(dialogue):
+                yield from self._turns_under(rng.choice((None, *self.wordings)), twin)
+
+    def _turns_under(self, wording: Wording | None, dialogue: Dialogue) -> Iterator[TrackerTurn]:
+        if wording is None:
+            return turns_of(dialogue, self.schema, complete=self.complete)
+        return turns_of(rename_dialogue(dialogue, wording.renaming), wording.schema, complete=self.complete)
 
 
 def turns_of(dialogue: Dialogue, schema: Schema, *, complete: bool) -> Iterator[TrackerTurn]:

@@ -62,7 +62,8 @@ class TrackerEvaluation:
     def _score(self, tracker: Tracker, dialogues: Sequence[Dialogue]) -> tuple[Parts, UserTurns]:
         schema: Schema = self.corpus.schema
         scorer, turns = Scorer(self.profile, schema, strict=False), UserTurns(CheckdstRecipe(coref="patterns"))
-        for gold, pred in zip(dialogues, tracker.states(dialogues, schema, complete=self.corpus.complete), strict=True):
+        states = tracker.states(dialogues, schema, complete=self.corpus.complete, spell=self.corpus.spell)
+        for gold, pred in zip(dialogues, states, strict=True):
             scorer.add(gold, pred)
             turns.add(gold, pred)
         return exact_parts(scorer.frames()), turns

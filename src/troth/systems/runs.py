@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path as Folder
+from statistics import fmean
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ from troth.storage.claims import Claim
 from troth.systems.training import LOG, RUN, FitSettings
 
 RECORD, CURVE = "training.json", "curve.json"
+STRETCHES = 50  # of the training loss, whose single values are noisy
 PATHS = ("data", "dev", "schema", "schemas", "templates", "model", "first", "shots")  # settings that name files
 
 
@@ -37,12 +39,23 @@ def fit_settings(fields: Mapping[str, Any], seed: int) -> FitSettings:
 
 def curve(folder: Path) -> list[dict[str, float]]:
     """The measures of a training run at each of its evaluations."""
+    return [line for line in _read_log(folder) if "rate" not in line and "step" in line]
+
+
+def losses(folder: Path) -> list[dict[str, float]]:
+    """The training loss of a run over its steps: means over stretches of equal length, each at its last step."""
+    steps = [line for line in _read_log(folder) if "rate" in line and "loss" in line]
+    size = -(-len(steps) // STRETCHES) or 1
+    stretches = [steps[start : start + size] for start in range(0, len(steps), size)]
+    return [{"step": each[-1]["step"], "loss": fmean(one["loss"] for one in each)} for each in stretches]
+
+
+def _read_log(folder: Path) -> list[dict[str, float]]:
     log = Folder(path_of(folder)) / LOG
     if not log.is_file():
         raise UserError("not a training run: no log.jsonl in it", file=path_of(folder), hint="troth train makes one")
     with reading(log, hint="train again, in a new folder"):
-        lines = msgspec.json.decode(b"[%s]" % b",".join(log.read_bytes().splitlines()), type=list[dict[str, float]])
-    return [line for line in lines if "rate" not in line and "step" in line]
+        return msgspec.json.decode(b"[%s]" % b",".join(log.read_bytes().splitlines()), type=list[dict[str, float]])
 
 
 def write_curve(folder: Folder, **more: Any) -> None:

@@ -32,7 +32,7 @@ from troth.readers.plain import encode_indented
 from troth.storage import files
 from troth.storage.claims import START_ANEW, Claim
 from troth.systems import sets
-from troth.systems.data import TrackerCorpus
+from troth.systems.data import Spelling, TrackerCorpus
 from troth.systems.tracker import Tracker, open_tracker
 
 SHARE = 32  # dialogues that are written at once
@@ -95,9 +95,7 @@ def track(model: Path | Tracker, data: Path, out: Path, **options: Any) -> list[
     with Claim(RECORD, KIND, _identity(tracker, corpus, schemas, settings.seed), about).working(folder):
         paths = sets.make(corpus, plan, folder / "data", schemas=schemas, seed=settings.seed)
         return [
-            _predict_set(
-                tracker, (name, plan.kind(name)), path, folder, complete=corpus.complete, workers=settings.workers
-            )
+            _predict_set(tracker, corpus, (name, plan.kind(name)), path, folder, workers=settings.workers)
             for name, path in paths.items()
         ]
 
@@ -118,7 +116,7 @@ def _identity(tracker: Tracker, corpus: TrackerCorpus, schemas: str | None, seed
 
 
 def _predict_set(
-    tracker: Tracker, set: tuple[str, sets.SetKind], gold: str, out: Folder, *, complete: bool, workers: int
+    tracker: Tracker, original: TrackerCorpus, set: tuple[str, sets.SetKind], gold: str, out: Folder, *, workers: int
 ) -> TrackedSet:
     name, kind = set
     target, part = out / name, out / f"{name}.part"
@@ -131,7 +129,7 @@ def _predict_set(
         shares = {part / f"dialogues_{number:03d}.json": start for number, start in enumerate(every, 1)}
         shares = {file: start for file, start in shares.items() if not file.exists()}
         cut = [corpus.dialogues[start : start + SHARE] for start in shares.values()]
-        predict = partial(_predict, corpus.schema, complete)
+        predict = partial(_predict, corpus.schema, original.complete, original.spell)
         open_model = (lambda: tracker) if in_process(workers) else partial(open_tracker, tracker.name)
         with bar(f"tracking {name}") as step:
             for file, states in zip(shares, parallel_map(WithModel(predict, open_model), cut, workers), strict=True):
@@ -160,8 +158,10 @@ def _check_gold(folder: Folder, corpus: TrackerCorpus) -> None:
         raise UserError("holds predictions for other dialogues", file=str(folder), hint=START_ANEW)
 
 
-def _predict(schema: Schema, complete: bool, dialogues: Sequence[Dialogue], tracker: Tracker) -> list[Dialogue]:
-    return tracker.states(dialogues, schema, complete=complete)
+def _predict(
+    schema: Schema, complete: bool, spell: Spelling | None, dialogues: Sequence[Dialogue], tracker: Tracker
+) -> list[Dialogue]:
+    return tracker.states(dialogues, schema, complete=complete, spell=spell)
 
 
 def _write(dialogues: Sequence[Dialogue], file: Folder) -> None:

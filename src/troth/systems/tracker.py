@@ -17,7 +17,7 @@ from troth.core.version import __version__
 from troth.models import catalog
 from troth.readers.plain import encode_indented
 from troth.storage.files import digest_tree
-from troth.systems.data import turns_of
+from troth.systems.data import Spelling, turns_of
 from troth.systems.recipe import RECIPES, TRACKERS, TrackerModel, recipe_of
 
 CARD = "tracker.json"
@@ -41,16 +41,20 @@ class Tracker:
     model: TrackerModel
     digest: str = ""  # of the files of its model; "": it has none
 
-    def states(self, dialogues: Sequence[Dialogue], schema: Schema, *, complete: bool) -> list[Dialogue]:
+    def states(
+        self, dialogues: Sequence[Dialogue], schema: Schema, *, complete: bool, spell: Spelling | None = None
+    ) -> list[Dialogue]:
         """The dialogues with predicted states in place of all annotation; what is said stays.
 
         `complete`: every turn is asked for the states of all services, not only of those that it is annotated with.
+        `spell`: how the data spells a value that was said.
         """
         predicted: list[Dialogue] = []
         for start in range(0, len(dialogues), AT_ONCE):
             batch = dialogues[start : start + AT_ONCE]
             answers = self.model.track([list(turns_of(dialogue, schema, complete=complete)) for dialogue in batch])
-            predicted += [_with_states(dialogue, states) for dialogue, states in zip(batch, answers, strict=True)]
+            for dialogue, states in zip(batch, answers, strict=True):
+                predicted.append(_with_states(dialogue, states if spell is None else _respell(states, spell)))
         return predicted
 
 
@@ -99,6 +103,15 @@ def _open_untrained(recipe: str, base: str) -> Tracker:
     base = base or "embedded"
     model = untrained.open(base, trained=False)
     return Tracker(f"{recipe}:{base}", TrackerCard(recipe, model=base), model, untrained.digest(base))
+
+
+def _respell(states: Sequence[dict[str, State]], spell: Spelling) -> list[dict[str, State]]:
+    return [{service: _respell_state(state, spell) for service, state in turn.items()} for turn in states]
+
+
+def _respell_state(state: State, spell: Spelling) -> State:
+    values = {slot: tuple(map(spell, values)) for slot, values in state.slot_values.items()}
+    return msgspec.structs.replace(state, slot_values=values)
 
 
 def _with_states(dialogue: Dialogue, states: Sequence[dict[str, State]]) -> Dialogue:

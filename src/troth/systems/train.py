@@ -37,7 +37,11 @@ from troth.systems.tracker import CARD, Tracker, TrackerCard, describe
 from troth.systems.training import Fitting, Key, fit
 
 FIRST = "first"
-LATER = ("engines", "preset")  # options that runs of earlier versions do not record: without a value, nor do we
+LATER = (
+    "engines",
+    "preset",
+    "services",
+)  # options that runs of earlier versions do not record: without a value, nor do we
 BEST_LOSS, BEST_JGA = "best-loss", "best-jga"
 
 
@@ -55,11 +59,19 @@ class TrainSettings:
     sets: str | Sequence[str] = option(
         (), "Perturbed versions of the dev data to measure on as well, for example NED,SDI,PI.", "NAMES"
     )
-    shots: Shots | None = shots_option()
-    augment: str | None = option(
-        None, "Also train on other wordings of the schema: backtranslate, corrupt or oracle.", "HOW"
+    services: str | Sequence[str] = option(
+        (), "Train only on dialogues that are about these services and no others, comma-separated.", "NAMES"
     )
-    schemas: Path | None = option(None, "Folder with the schemas of the wordings, for oracle, as in SGD-X.", "FOLDER")
+    shots: Shots | None = shots_option()
+    augment: str | Sequence[str] | None = option(
+        None,
+        "Also train on other wordings of the schema (schema, oracle, backtranslate or corrupt) and on perturbed "
+        "twins (names, disfluency, paraphrase), each with a share if it is not 1: schema,names=0.3.",
+        "NAMES",
+    )
+    schemas: Path | None = option(
+        None, "Folder with the schemas of the wordings, for schema and oracle, as in SGD-X.", "FOLDER"
+    )
     engines: Sequence[str] = option(
         (), "Translator of backtranslate: apertium:eng-spa, or marian:THERE,BACK; may be given several times.", "NAME",
         flag="--engine", repeat=True,
@@ -131,7 +143,8 @@ def _train(
 ) -> TrainedTracker:
     seed, _ = run
     how = fit_settings({**preset_fit(settings.preset, few=settings.shots is not None), **settings.fit}, seed)
-    corpus = TrackerCorpus.read(data, schema=settings.schema, format=settings.format).sample(settings.shots, seed)
+    corpus = TrackerCorpus.read(data, schema=settings.schema, format=settings.format)
+    corpus = corpus.only(parse_names(settings.services)).sample(settings.shots, seed)
     corpus = corpus.augment(settings.augment, schemas=settings.schemas, engines=settings.engines, seed=seed)
     recipe = recipe.fit_to(corpus)
     card = TrackerCard(settings.recipe, msgspec.to_builtins(recipe), path_of(settings.model))
@@ -212,7 +225,9 @@ def _begin(
 
 def _check_trainable(model: TrackerModel) -> TrainableTracker[Any]:
     if not isinstance(model, TrainableTracker):
-        raise UserError("an exported tracker cannot be trained further", hint="train from an encoder: --model embedded")
+        raise UserError(
+            "an exported tracker cannot be trained further", hint="train from an encoder such as 'embedded'"
+        )
     return model
 
 

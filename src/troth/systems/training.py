@@ -271,7 +271,7 @@ class _Run:
         self.state.done = self.state.step >= self.total or bool(patience and self.state.stale >= patience)
         self.state.evaluated = self.state.step
         if self.state.done:
-            self._keep(LAST, {})
+            self._keep(LAST, metrics)
         self.save()
 
     def _dev_loss(self) -> float:

@@ -134,7 +134,7 @@ class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
             if labels:
                 yield CopyExample(array("i", read.ids), labels)
 
-    def words(self, turns: Iterable[TrackerTurn]) -> Iterator[CopyExample]:
+    def masked_examples(self, turns: Iterable[TrackerTurn]) -> Iterator[CopyExample]:
         """Turns without labels: only masked words are learned from them."""
         for turn in turns:
             yield CopyExample(array("i", self._read(turn).ids), ())
@@ -352,12 +352,18 @@ class ConvBertDg(Trippy, frozen=True, kw_only=True):
         self, model: TrainableTracker[Any], items: Sequence[str], seed: int
     ) -> tuple[list[Any], list[Any]]:
         copies = _check_copies(model)
-        return split_drawn([(path, list(copies.words(TrackerCorpus.read(path).turns()))) for path in items], seed)
+        return split_drawn(
+            [(path, list(copies.masked_examples(TrackerCorpus.read(path).turns()))) for path in items], seed
+        )
 
     def own_first_examples(
         self, model: TrainableTracker[Any], corpus: TrackerCorpus, seed: int
     ) -> tuple[list[Any], list[Any]] | None:
-        return split_drawn([("", list(_check_copies(model).words(corpus.turns())))], seed) if self.before else None
+        return (
+            split_drawn([("", list(_check_copies(model).masked_examples(corpus.turns())))], seed)
+            if self.before
+            else None
+        )
 
 
 def _check_copies(model: TrainableTracker[Any]) -> CopyModel:

@@ -1,4 +1,4 @@
-"""The normaliser of mwzeval, the MultiWOZ evaluation by Nekvinda and Dušek (2021): slot names and values.
+"""The normaliser of mwzeval, the MultiWOZ evaluation by Nekvinda and Dušek (2021): slots, values and placeholders.
 
 mwzeval rewrites gold and prediction before it compares them, which changes joint goal accuracy by up to 22 points. The
 rules here equal those of the public script, with their faults: "12:30 pm" becomes "24:30", and a three-digit time such
@@ -7,11 +7,14 @@ as "929" becomes "929:00". A text for which the public script stops with an erro
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 
 from troth.core.text_cache import clear_with_texts
 from troth.text.lexicon import load_table
+
+_PLACEHOLDER = re.compile(r"\[([\w\s]+)\](?:es|s|-s|-es|)")
 
 
 def mwzeval_slot(slot: str) -> str:
@@ -26,6 +29,20 @@ def mwzeval_value(slot: str, value: str) -> str:
     """A value in mwzeval's form. The rule depends on the slot, in any spelling that `mwzeval_slot` knows."""
     rule = _RULES.get(mwzeval_slot(slot))
     return value if rule is None else rule(value)
+
+
+def mwzeval_response(text: str) -> str:
+    """A response in mwzeval's form: lower case, placeholders such as `NAME` in upper case, unknown ones left out.
+
+    >>> mwzeval_response("The [hotel_name] has [value_count] star -s, [nonsense].")
+    'the NAME has COUNT star -s, .'
+    """
+    return _PLACEHOLDER.sub(lambda match: _spellings("placeholder").get(match[1], ""), text.lower())
+
+
+def unknown_placeholders(text: str) -> list[str]:
+    """The placeholders of a response that mwzeval does not know."""
+    return [name for name in _PLACEHOLDER.findall(text.lower()) if name not in _spellings("placeholder")]
 
 
 @cache

@@ -36,6 +36,23 @@ def locate_sentences(text: str) -> Iterator[tuple[int, str]]:
         end = start + len(sentence)
 
 
+class SentenceBuffer:
+    """A text that is still being written, and its sentences that are complete."""
+
+    def __init__(self) -> None:
+        self.text, self._done = "", 0
+
+    def add(self, text: str, *, last: bool = False) -> list[tuple[int, str]]:
+        """The sentences that this completes, with their places; the last one is complete when the text is."""
+        self.text += text
+        rest = self.text[self._done :]
+        sentences = [(self._done + start, sentence) for start, sentence in locate_sentences(rest)]
+        complete = sentences if last else sentences[:-1]
+        if complete:
+            self._done = len(self.text) if last else sentences[-1][0]
+        return complete
+
+
 def _pieces(text: str) -> list[tuple[int, list[str]]]:
     """The pieces of each sentence, with the index of its first character."""
     sentences: list[tuple[int, list[str]]] = []

@@ -12,7 +12,7 @@ import numpy as np
 
 from troth.core.groups import ALL, SEEN, UNSEEN, Group, domain, fingerprint
 from troth.core.metric import Metric
-from troth.core.parts import NONE, Floats, Ints, Parts
+from troth.core.parts import NONE, Floats, Ints, Mask, Parts
 from troth.core.records import Schema
 from troth.stats.estimates import NOTHING, Cell
 from troth.tracking.frames import SLOT_COLUMN, Frames
@@ -43,7 +43,7 @@ class TrackedSystem:
     slot_table: Floats | None = None  # and their table
 
     @classmethod
-    def of(cls, name: str, scorer: Scorer) -> TrackedSystem:
+    def from_scorer(cls, name: str, scorer: Scorer) -> TrackedSystem:
         counts = asdict(scorer.counts())
         slots = scorer.slot_table() if scorer.by_slot else None
         unscorable = "" if scorer.states_seen[0] else NO_GOLD
@@ -118,9 +118,7 @@ def split_by_group(frames: Frames, grouping: Grouping) -> Iterator[tuple[Group, 
     has values of, whatever is predicted, so that all systems have the same denominators.
     """
     yield ALL, frames
-    service = frames.column("service").astype(np.int64)
-    if frames.profile.scope == "state" and frames.profile.match != "given":
-        service = np.where(frames.column("active") > 0, service, NONE)
+    service = gold_services(frames)
     names = [*frames.services, ""]  # the last one, at -1, is for units that have no service
     if grouping.seen is not None:
         known = np.array([name in grouping.seen for name in names])[service]
@@ -135,14 +133,26 @@ def split_by_group(frames: Frames, grouping: Grouping) -> Iterator[tuple[Group, 
             yield Group("domain", name), frames.take((domains == name)[service] & (service >= 0))
 
 
+def gold_services(frames: Frames) -> Ints:
+    """The service of each frame; where whole states are compared, none for a service that only the prediction has."""
+    service: Ints = frames.column("service").astype(np.int64)
+    if frames.profile.scope == "state" and frames.profile.match != "given":
+        return np.where(frames.column("active") > 0, service, NONE)
+    return service
+
+
 def _slots(system: TrackedSystem, table: Floats, metrics: Sequence[Metric]) -> Iterator[tuple[Metric, Group, Parts]]:
-    """JGA and AGA of one slot alone: over the frames of its service, and over those in which gold has it."""
+    """JGA and AGA of one slot alone: over the frames of its service, and over those in which gold has it.
+
+    As for services, gold decides which frames those are, so that all systems have the same denominators.
+    """
     frames = system.frames
     column = {name: table[:, place] for name, place in SLOT_COLUMN.items()}
     wanted = {metric.name: metric for metric in metrics}
     by_slot = np.argsort(column["slot"], kind="stable")
     ends = np.searchsorted(column["slot"][by_slot], np.arange(len(system.slots)), side="right")
-    of_service = cache(lambda service: frames.take(frames.column("service") == service))
+    services = gold_services(frames)
+    of_service = cache(lambda service: frames.take(services == service))
     all_units = frames.units(by_turn=False)
     for code, name in sorted(enumerate(system.slots), key=lambda item: item[1]):
         rows = by_slot[ends[code - 1] if code else 0 : ends[code]]
@@ -150,8 +160,8 @@ def _slots(system: TrackedSystem, table: Floats, metrics: Sequence[Metric]) -> I
         if "jga" in wanted:
             mine = of_service(column["service"][rows][0])
             units = mine.units(by_turn=False)
-            at = _places(units.dialogue, units.turn, column["dialogue"][rows], column["turn"][rows])
-            lost = np.bincount(at, weights=1.0 - score, minlength=len(units))
+            at, inside = _places(units.dialogue, units.turn, column["dialogue"][rows], column["turn"][rows])
+            lost = np.bincount(at[inside], weights=1.0 - score[inside], minlength=len(units))
             lost[np.isinf(mine.column("wrong"))] = 1.0  # without a prediction no slot is right, mentioned or not
             yield wanted["jga"], Group("slot", name), Parts(1.0 - lost.astype(np.float64), np.ones(len(lost)), units)
         if "aga" in wanted:
@@ -161,8 +171,9 @@ def _slots(system: TrackedSystem, table: Floats, metrics: Sequence[Metric]) -> I
             yield wanted["aga"], Group("slot", name), Parts(score * active, active, units)
 
 
-def _places(dialogue: Ints, turn: Ints, some_dialogue: Floats, some_turn: Floats) -> Ints:
-    """Where among units, which are sorted by dialogue and turn, each of some keys stands."""
-    width = int(turn.max(initial=0)) + 1
-    wanted = some_dialogue.astype(np.int64) * width + some_turn.astype(np.int64)
-    return np.searchsorted(dialogue * width + turn, wanted)
+def _places(dialogue: Ints, turn: Ints, some_dialogue: Floats, some_turn: Floats) -> tuple[Ints, Mask]:
+    """Where among units, which are sorted by dialogue and turn, each of some keys stands, and whether it is there."""
+    width = int(max(turn.max(initial=0), some_turn.max(initial=0))) + 1
+    known, wanted = dialogue * width + turn, some_dialogue.astype(np.int64) * width + some_turn.astype(np.int64)
+    at = np.searchsorted(known, wanted)
+    return at, np.r_[known, NONE][at] == wanted

@@ -89,7 +89,7 @@ def check(
 
 
 def _ceiling(scorer: Scorer, schema: Schema | None) -> list[Score]:
-    gold = TrackedSystem.of("gold", scorer)
+    gold = TrackedSystem.from_scorer("gold", scorer)
     if not len(gold.frames.table):
         return []
     metrics = select_metrics(rates=(0.5,))

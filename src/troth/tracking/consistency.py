@@ -130,7 +130,7 @@ def over_all_pairs(original: Parts, twins: Parts) -> Parts:
 def hallucination_parts(turns: UserTurns) -> Parts:
     """NoHF's parts per turn: named entities that stand in what was said, and named entities predicted."""
     shares = [(turn.supported, turn.named) for turn in turns.turns]
-    return Parts.of(shares, [(turn.dialogue, turn.number, "") for turn in turns.turns])
+    return Parts.from_fractions(shares, [(turn.dialogue, turn.number, "") for turn in turns.turns])
 
 
 def coreference_parts(parts: Parts, turns: UserTurns) -> Parts:

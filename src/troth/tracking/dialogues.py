@@ -177,7 +177,7 @@ class _Verdicts:
         return _unpack(self.packed[dialogue])
 
     def turns(self, dialogue: str, read: _Read) -> Iterator[TurnView]:
-        verdicts, joints = self._of(self.index.get(dialogue))
+        verdicts, joints = self._find_verdicts(self.index.get(dialogue))
         for said in read.utterances:
             if said.number is None:
                 continue
@@ -189,7 +189,7 @@ class _Verdicts:
             predicted = read.predicted.get(said.number)
             yield TurnView(said.number, predicted, tuple(units), services, faults)
 
-    def _of(self, code: int | None) -> tuple[dict[int, list[UnitView]], dict[int, list[tuple[str, float]]]]:
+    def _find_verdicts(self, code: int | None) -> tuple[dict[int, list[UnitView]], dict[int, list[tuple[str, float]]]]:
         """The verdicts on a dialogue, and the joint score of each service, by the user turn's number."""
         verdicts: dict[int, list[UnitView]] = {}
         joints: dict[int, list[tuple[str, float]]] = {}

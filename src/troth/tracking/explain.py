@@ -116,7 +116,7 @@ class _Scored:
     """One profile's value of each unit that the metric applies to, and the score of each slot."""
 
     def __init__(self, scorer: Scorer, metric: Metric) -> None:
-        system = TrackedSystem.of(scorer.profile.name, scorer)
+        system = TrackedSystem.from_scorer(scorer.profile.name, scorer)
         parts = system.parts(metric)
         sides = zip(parts.units.keys(), parts.num.tolist(), parts.den.tolist(), strict=True)
         self.profile, self.near_misses = scorer.profile, scorer.near_misses
@@ -134,7 +134,7 @@ class _Values:
     def __init__(self, recorders: Sequence[DialogueRecorder]) -> None:
         self.recorders, self.seen = recorders, dict[str, list[DialogueStates]]()
 
-    def of(self, dialogue: str, turn: int, slot: str) -> SlotValues:
+    def find(self, dialogue: str, turn: int, slot: str) -> SlotValues:
         if dialogue not in self.seen:
             self.seen[dialogue] = [recorder.states(dialogue) for recorder in self.recorders]
         service, _, name = slot.rpartition(".")
@@ -181,5 +181,5 @@ def _flip(key: Key, pair: tuple[_Scored, _Scored], values: _Values) -> RuleFlip:
     dialogue, turn, service = key
     old, new = (one.slots.get((dialogue, turn), {}) for one in pair)
     moved = [slot for slot in {**old, **new} if old.get(slot, 1.0) != new.get(slot, 1.0)]
-    slots = [values.of(dialogue, turn, slot) for slot in moved if not service or slot.rpartition(".")[0] == service]
+    slots = [values.find(dialogue, turn, slot) for slot in moved if not service or slot.rpartition(".")[0] == service]
     return RuleFlip(dialogue, turn, service or None, pair[0].units.get(key), pair[1].units.get(key), slots)

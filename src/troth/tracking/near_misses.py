@@ -35,7 +35,7 @@ _TIME = re.compile(r"(?:after|before|by|at|around)?\s*(\d{1,2})\s*[:.h]?\s*(\d{2
 
 
 def _clock(text: str) -> str:
-    """A time of day as HH:MM; other text as it is."""
+    """Converts a time of day to HH:MM; returns other text unchanged."""
     # On one space between words and a text that is short enough: the pattern takes long on many spaces.
     time = _TIME.fullmatch(" ".join(text.lower().split())) if len(text) <= LONGEST_TIME else None
     if time is None or not (time[2] or time[3]):

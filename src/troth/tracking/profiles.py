@@ -7,7 +7,9 @@ by which rules it was made.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 from troth.core.errors import UserError, suggest_name
@@ -45,14 +47,32 @@ class Profile:
     none: str = _rule("empty", "a predicted none of MultiWOZ: no value, or a value like others", "empty", "value")
     average: str = _rule("frame", "what AGA and slot accuracy average over", "frame", "turn")
     fga: str = _rule("code", "FGA by the authors' code or by the paper", "code", "paper", "code-trippy", always=True)
+    only: tuple[str, ...] = ()  # patterns of services and slots that count, such as `hotel` or `*.name`; empty: all
+    without: tuple[str, ...] = ()  # patterns of those that do not
 
     def base(self) -> Profile:
         """What the name stands for: the signature gives the name, and each rule that differs from this."""
         return PROFILES.load(self.name) if self.name in PROFILES.own else Profile(self.name, self.summary)
 
+    @property
+    def is_restricted(self) -> bool:
+        return bool(self.only or self.without)
+
+    def allows(self, service: str, slot: str) -> bool:
+        """Whether a slot counts."""
+        return (not self.only or matches_any(service, slot, self.only)) and not matches_any(service, slot, self.without)
+
+    def restrict(self, only: Iterable[str], without: Iterable[str]) -> Profile:
+        """The same profile for some slots or services alone."""
+        patterns = [tuple(sorted(set(one))) for one in (only, without)]
+        if any(patterns) and self.match == "given":
+            what = f"profile {self.name} has correctness and no values: slots cannot be chosen"
+            raise UserError(what, hint="choose another profile")
+        return replace(self, only=patterns[0], without=patterns[1])
+
     def with_rules(self, **rules: str | None) -> Profile:
         """The same profile with some rules changed; None leaves a rule as it is."""
-        changed = {rule: value for rule, value in rules.items() if value is not None}
+        changed: dict[str, Any] = {rule: value for rule, value in rules.items() if value is not None}
         for rule, value in changed.items():
             if rule not in CHOICES:
                 hint = suggest_name(rule, CHOICES) or "rules that can be changed: " + ", ".join(CHOICES)
@@ -62,6 +82,16 @@ class Profile:
             what = f"profile {self.name} has correctness and no values: match and unit do not apply to it"
             raise UserError(what, hint="leave them out")
         return replace(self, **changed)
+
+
+def matches_any(service: str, slot: str, patterns: Iterable[str]) -> bool:
+    """Whether one of the patterns names the service (`hotel`), or the slot (`hotel.name`, `*.name`); case is ignored.
+
+    >>> matches_any("Hotels_2", "place_name", ["*.*name"]), matches_any("hotel", "name", ["hot"])
+    (True, False)
+    """
+    names = service.lower(), f"{service}.{slot}".lower()
+    return any(fnmatchcase(names["." in pattern], pattern.lower()) for pattern in patterns)
 
 
 OWN = ("fuzzy-raw", "partial-95", "given", "code-trippy")  # values that belong to one profile only
@@ -75,7 +105,9 @@ ABOUT: dict[str, str] = {rule.name: rule.metadata["about"] for rule in fields(Pr
 # The order in which `troth explain` changes one rule after the other: those that act on single values first.
 ORDER = ("case", "match", "values", "typed", "norm", "dontcare", "none", "scope", "missing", "average", "unit", "fga")
 
-_TURNS = {"unit": "turn", "typed": "no", "case": "keep", "values": "first", "scope": "state", "average": "turn"}
+_TURNS: dict[str, Any] = {
+    "unit": "turn", "typed": "no", "case": "keep", "values": "first", "scope": "state", "average": "turn"
+}  # fmt: skip
 
 PROFILES: Registry[Profile] = Registry(
     "profile",

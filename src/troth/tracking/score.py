@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from troth import readers
 from troth.core.data_options import format_option, schema_option, train_schema_option
 from troth.core.digest import schema_digest
-from troth.core.errors import UserError
+from troth.core.errors import UserError, suggest_name
 from troth.core.groups import parse_groups
 from troth.core.names import Path, is_path, name_paths, parse_names, path_of, split_name_path, stem
 from troth.core.options import keywords, option, resamples_option, resolve, run_folder, seed_option, workers_option
@@ -26,7 +26,7 @@ from troth.tracking.cells import GROUPS, Grouping, TrackedSystem, cells
 from troth.tracking.dialogues import DialogueRecorder, ScoredDialogues, views
 from troth.tracking.feed import DialogueSource, PairConsumer, Predictions, feed
 from troth.tracking.gold import GoldDigest
-from troth.tracking.profiles import CHOICES, PROFILES, Profile
+from troth.tracking.profiles import CHOICES, PROFILES, Profile, matches_any
 from troth.tracking.profiles import profile as find_profile
 from troth.tracking.scorer import Scorer
 from troth.tracking.states import GoldStates
@@ -89,6 +89,10 @@ class TrackingSettings(StateSettings):
     by: str | Iterable[str] = option(
         (), "Add scores by service, domain, slot or turn, comma-separated.", "NAMES", complete=GROUPS[1:]
     )
+    only: str | Iterable[str] = option(
+        (), "Score only these services or slots, comma-separated: hotel, hotel.area, *.name.", "NAMES"
+    )
+    without: str | Iterable[str] = option((), "Leave out these services or slots, comma-separated.", "NAMES")
     schema: Path | Schema | None = schema_option("gold")
     train_schema: Path | None = train_schema_option()
     format: str | None = format_option("gold")
@@ -200,8 +204,9 @@ def score_tracking(corpus: TrackingCorpus, settings: TrackingSettings) -> Result
         for number, file in enumerate(corpus.systems)
     ]
     consumed = feed(corpus.gold, predictions, workers=settings.workers, common=settings.common)
+    _check_patterns(settings, [one for consumers in consumed for one in consumers if isinstance(one, Scorer)])
     systems = [
-        TrackedSystem.of(name, scorer)
+        TrackedSystem.from_scorer(name, scorer)
         for file, consumers in zip(corpus.systems, consumed, strict=True)
         for name, scorer in zip(file.names, consumers, strict=False)
     ]
@@ -220,6 +225,17 @@ def score_tracking(corpus: TrackingCorpus, settings: TrackingSettings) -> Result
         arguments=_arguments(corpus, settings),
         explorer=(lambda: _archive(corpus.systems, consumed, grouping)) if settings.explorer else None,
     ).save_if(settings.out)
+
+
+def _check_patterns(settings: TrackingSettings, scorers: Sequence[Scorer]) -> None:
+    """Refuses a pattern that no slot of gold, predictions or schema matches: it is misspelt."""
+    seen = sorted(set[tuple[str, str]]().union(*(scorer.comparer.slots_seen for scorer in scorers)))
+    for name in ("only", "without"):
+        for pattern in parse_names(getattr(settings, name)):
+            if not any(matches_any(service, slot, [pattern]) for service, slot in seen):
+                known = [*dict.fromkeys(service for service, _ in seen), *(f"{one}.{slot}" for one, slot in seen)]
+                hint = suggest_name(pattern, known) or f"for example {', '.join(known[:3])}"
+                raise UserError(f"has '{pattern}', which no slot matches", option=name, hint=hint)
 
 
 def _notes(
@@ -275,7 +291,8 @@ def _archive(files: Sequence[TrackedFile], consumed: Sequence[Sequence[Any]], gr
 def _arguments(corpus: TrackingCorpus, settings: TrackingSettings) -> dict[str, Any]:
     """The arguments of the run, for its record."""
     paths = {name: value for name in ("schema", "train_schema") if isinstance(value := getattr(settings, name), str)}
-    plain = {"by": ",".join(parse_names(settings.by)) or None, "resamples": settings.resamples, "seed": settings.seed}
+    lists = {name: ",".join(parse_names(getattr(settings, name))) or None for name in ("by", "only", "without")}
+    plain = {**lists, "resamples": settings.resamples, "seed": settings.seed}
     return {"gold": corpus.gold.label, "pred": corpus.names, **plain, **settings.rules, **paths}
 
 
@@ -340,7 +357,8 @@ def _profiles(settings: TrackingSettings, gold: str | None, pred: str | None, sc
     else:
         items = [wanted] if isinstance(wanted, Profile) else parse_names(wanted) if isinstance(wanted, str) else wanted
         profiles = [find_profile(item) for item in items]
-    return [profile.with_rules(**settings.rules) for profile in profiles]
+    only, without = parse_names(settings.only), parse_names(settings.without)
+    return [profile.with_rules(**settings.rules).restrict(only, without) for profile in profiles]
 
 
 def profile_for_files(

@@ -65,8 +65,8 @@ class Scorer:
         gold: GoldStates | None = None,
     ) -> None:
         """`strict`: a predicted slot or service outside the schema is an error; else it is ignored and counted."""
-        self.profile, self.schema, self.by_slot = profile, schema, by_slot
         self.comparer = Comparer(profile, schema, strict=strict, gold=gold)
+        self.profile, self.schema, self.by_slot = profile, self.comparer.schema, by_slot
         self.dialogues: list[str] = []
         self.missing: list[str] = []  # dialogues without a prediction
         self.services: dict[str, int] = {}
@@ -150,6 +150,7 @@ class Scorer:
         self.other_gold += other.other_gold
         self._annotations.seen |= other._annotations.seen
         self.comparer.ignored_slots += other.comparer.ignored_slots
+        self.comparer.slots_seen |= other.comparer.slots_seen
         for name, count in vars(other._counts).items():
             setattr(self._counts, name, getattr(self._counts, name) + count)
 
@@ -175,7 +176,7 @@ class Scorer:
                 comparer.check_service(service)
                 self._counts.ignored_frames += 1
         skip = self.profile.missing == "skip"
-        quick = self.profile.norm == "none" and not self.by_slot
+        quick = self.profile.norm == "none" and not self.by_slot and not self.profile.is_restricted
         after = {} if whole else before
         services: Collection[str] = golds
         if whole:
@@ -312,7 +313,8 @@ class Scorer:
 
     def _ontology(self) -> int | None:
         """How many slots there are to track, for slot accuracy over turns."""
-        if self.gold_services and self.gold_services <= normalize.MULTIWOZ_DOMAINS:
+        multiwoz = self.gold_services and self.gold_services <= normalize.MULTIWOZ_DOMAINS
+        if multiwoz and not self.profile.is_restricted:
             return normalize.MULTIWOZ_SLOTS  # also where MultiWOZ 2.2's schema lists slots that nobody tracks
         return sum(len(service.slots) for service in self.schema.values()) if self.schema else None
 

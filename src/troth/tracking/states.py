@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
+
 from troth.core.errors import PredictionError, UserError, suggest_name
 from troth.core.records import Frame, Schema, Turn
 from troth.text import normalize
 from troth.text.mwzeval import mwzeval_value
 from troth.tracking.frames import NAN
 from troth.tracking.matching import MATCHERS
-from troth.tracking.profiles import Profile
+from troth.tracking.profiles import Profile, matches_any
 
 DONTCARE = ("dontcare", "dont care", "do n't care", "don't care")
 
@@ -45,6 +47,7 @@ class _Spellings:
     """Names and values of a service, as files have them, to the profile's form."""
 
     domain: str
+    counts: bool = True  # whether any slot of it counts
     names: dict[str, str] = field(default_factory=dict)
     values: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = field(default_factory=dict)
     last: Side = (EMPTY, None)  # what was made of the last frame: readers repeat the frame of an unchanged service
@@ -72,7 +75,9 @@ class Comparer:
         self._gold: GoldStates = {} if gold is None else gold
         if profile.scope == "schema" and schema is None:
             raise UserError(f"profile {profile.name} needs the services' schema", hint="give the schema")
-        self.profile, self.schema, self.strict = profile, schema, strict
+        self.profile, self.strict = profile, strict
+        self.slots_seen: set[tuple[str, str]] = set()  # of either side, if only some slots count
+        self.schema = self._restrict_schema(schema) if schema is not None and profile.is_restricted else schema
         self.ignored_slots = 0
         self._match = MATCHERS.get(profile.match)
         self._kinds: dict[str, Kinds] = {}
@@ -92,7 +97,7 @@ class Comparer:
     def sides(self, turn: Turn, *, gold: bool = False) -> dict[str, Side]:
         """State and frame per service, names and values as the profile has them."""
         profile = self.profile
-        if profile.norm == "none" and not (gold and profile.dontcare == "drop"):
+        if profile.norm == "none" and not profile.is_restricted and not (gold and profile.dontcare == "drop"):
             return {f.service: (EMPTY if f.state is None else f.state.slot_values, f) for f in turn.frames}
         if not gold:
             return self._normalized_sides(turn, gold=False)
@@ -111,6 +116,8 @@ class Comparer:
             known = self._spellings(frame.service, gold=gold)
             if known.last[1] is not frame:
                 known.last = (self._state(frame, known, gold=gold), frame)
+            if not known.counts:
+                continue
             earlier = sides.get(known.domain)
             sides[known.domain] = known.last if earlier is None else ({**earlier[0], **known.last[0]}, frame)
         return sides
@@ -120,6 +127,10 @@ class Comparer:
         names, values_of = known.names, known.values
         for slot, values in (EMPTY if frame.state is None else frame.state.slot_values).items():
             name = names.get(slot) or names.setdefault(slot, self.slot(known.domain, slot))
+            if self.profile.is_restricted:
+                self.slots_seen.add((known.domain, name))
+                if not self.profile.allows(known.domain, name):
+                    continue
             kept = values_of.get((name, values))
             if kept is None:
                 kept = values_of[name, values] = self._normalized(name, values, gold=gold)
@@ -131,10 +142,30 @@ class Comparer:
         """What was worked out before of a service's names and values: states repeat from turn to turn."""
         known = self._known.get((service, gold))
         if known is None:
-            known = self._known[service, gold] = _Spellings(self.service(service))
+            domain = self.service(service)
+            known = self._known[service, gold] = _Spellings(domain, counts=self._counts_service(domain))
         elif len(known.values) > MOST_VALUES:
             known.values.clear()
         return known
+
+    def _restrict_schema(self, schema: Schema) -> Schema:
+        """The schema with the slots that count; a service without one is left out."""
+        restricted: Schema = {}
+        for name, service in schema.items():
+            domain = self.service(name)
+            self.slots_seen |= {(domain, self.slot(domain, slot.name)) for slot in service.slots}
+            slots = [slot for slot in service.slots if self.profile.allows(domain, self.slot(domain, slot.name))]
+            if slots:
+                restricted[name] = msgspec.structs.replace(service, slots=tuple(slots))
+        return restricted
+
+    def _counts_service(self, domain: str) -> bool:
+        """Whether a slot of the service may count; without a schema, its name alone tells."""
+        only, without = self.profile.only, self.profile.without
+        if self.schema is not None and only + without:
+            return any(self.service(name) == domain for name in self.schema)
+        whole = [pattern.rpartition(".")[0] or pattern for pattern in only]
+        return not (only and not matches_any(domain, "", whole)) and not matches_any(domain, "*", without)
 
     def _normalized(self, slot: str, values: tuple[str, ...], *, gold: bool) -> tuple[str, ...]:
         """The values that count, in the normaliser's form."""

@@ -121,3 +121,9 @@ def test_from_schema_to_variants_by_commands(fine: Troth, schema: str, tmp_path:
     fine("perturb", "schema", schema, str(tmp_path / "out"), "--paraphrases", said, "--count", "1")
     (service,) = json.loads((tmp_path / "out/v1/schema.json").read_text())
     assert [slot["name"] for slot in service["slots"]] == ["town_part", "deal_kind", "bare"]
+
+
+def test_sheets_without_an_answer_are_no_paraphrases(schema: str, tmp_path: Path) -> None:
+    names, _ = map(Path, write_sheets(schema, tmp_path / "sheets"))
+    with pytest.raises(UserError, match=r"no new wording in the sheets: 3 empty \(fill in the column 'answer'\)"):
+        read_sheets(schema, [names])

@@ -14,8 +14,8 @@ from tests.limits import processor_limit
 from tests.perturb import conftest
 from tests.perturb.conftest import Corpus, Make, check, corpus_of
 from troth.core.records import Dialogue, Frame, State, Turn
-from troth.perturb.users import apply
-from troth.perturb.users.disfluency import Disfluency
+from troth.perturb.users import apply, disfluency
+from troth.perturb.users.disfluency import Disfluency, value_shape
 
 
 def unchanged_but_for_text(before: Dialogue, after: Dialogue) -> None:
@@ -173,3 +173,28 @@ def test_a_very_long_text_takes_seconds_at_most() -> None:
     with processor_limit():
         made = apply(Disfluency(), dialogue, corpus_of([dialogue]).known)
     assert made.figures["inserted"] > 1_000
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong", "alike"),
+    [
+        ("11th", "March 8th", False),
+        ("11th", "8th", True),
+        ("March 8th", "May 1st", True),
+        ("Alder Court", "Birch", True),
+        ("5:30 pm", "7:15 pm", True),
+        ("5:30 pm", "noon", False),
+        ("Sunday", "Friday", True),
+        ("Sunday", "next Friday", False),
+    ],
+)
+def test_a_wrong_value_is_written_like_the_right_one(said: str, wrong: str, alike: bool) -> None:
+    assert (value_shape(said) == value_shape(wrong)) == alike
+
+
+def test_beginnings_that_are_dropped_fit_what_follows() -> None:
+    """None before a sentence that no beginning leads to: no "So I, um, Nothing else"."""
+    dropped = {(word, text) for word, texts in disfluency._abandoned().items() for text in texts}
+    assert {word for word, _ in dropped}.isdisjoint({"nothing", "that", "yes", "no", "thanks", "perfect"})
+    assert ("i'm", "so I") in dropped
+    assert ("find", "so I") not in dropped

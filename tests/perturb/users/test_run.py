@@ -270,7 +270,7 @@ def test_command(fine: Troth, tmp_path: Path, names: str) -> None:  # noqa: F811
         ("disfluency --set disfluency.filler=1", "'disfluency' has no option 'filler' (did you mean 'fillers'?)"),
         (
             "disfluency --set disfluency.fillers=-1",
-            "disfluency: 'fillers' must be 0 or more (options: fillers, repetitions, restarts, repairs, scale)",
+            "disfluency: 'fillers' must be 0 or more (options: fillers, repetitions, restarts, repairs, scale, half)",
         ),
         ("disfluency --slots city", "options of 'entities', which is not applied (add it: --with disfluency,entities)"),
         ("entities --names nowhere", "nowhere: cannot be read: No such file or directory (check the path)"),

@@ -16,7 +16,7 @@ from troth.systems.decoding.settings import Setting
 @pytest.mark.parametrize("name", ["alpha", "top_p", "temperature"])
 @pytest.mark.parametrize("number", [math.nan, math.inf, -1.0])
 def test_numbers_out_of_range(name: str, number: float) -> None:
-    with pytest.raises(UserError, match=f"{name} is "):
+    with pytest.raises(UserError, match=f"{name} cannot be "):
         Setting(**{name: number})  # type: ignore[arg-type]
 
 

@@ -11,6 +11,7 @@ import inspect
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -40,8 +41,9 @@ from troth.storage.files import sha256
 
 KEY = "OPENAI_API_KEY"
 MAX_BYTES = 8_000_000  # of an answer
+MAX_TOKENS = 512  # of an answer of a model in this process
 SAID = 100  # characters of a refusal that are part of the reason
-FORMS = "endpoint:http://HOST:PORT/v1#MODEL, or module:function"
+FORMS = "endpoint:http://HOST:PORT/v1#MODEL, gguf:FILE, or module:function"
 BROKEN = "broken answer"
 
 Chat = Sequence[Mapping[str, Any]]  # messages, or tools, in OpenAI's layout
@@ -153,10 +155,32 @@ class CallableAssistant:
         return _check_reply(message, Usage(seconds=time.monotonic() - begun))
 
 
+class LocalAssistant:
+    """A model in a GGUF file, asked in this process, one request at a time."""
+
+    def __init__(self, name: str, *, temperature: float) -> None:
+        from troth.models.gguf import GgufLm
+
+        self.model, self.temperature, self._lock = GgufLm.from_name(name), temperature, threading.Lock()
+        self.name, self.identity = self.model.name, self.model.identity
+
+    def ask(self, messages: Chat, tools: Chat, *, seed: int, budget: Budget) -> Reply:
+        begun, sent = time.monotonic(), len(json.dumps([messages, tools]))
+        budget.charge(sent)
+        with self._lock:
+            message = self.model.chat(messages, tools, temperature=self.temperature, seed=seed, max_tokens=MAX_TOKENS)
+        spent = usage({"usage": message.pop("usage"), "seconds": time.monotonic() - begun})
+        budget.settle(sent, len(json.dumps(message)), spent)
+        try:
+            return _check_reply(message, spent)
+        except ServerError as error:
+            raise UnansweredError(str(error)) from error
+
+
 def open_assistant(
     name: str | Callable[..., Any], *, temperature: float, timeout: float, retries: int, key: str = KEY
 ) -> Assistant:
-    """The assistant that a name stands for: `endpoint:URL#MODEL`, `module:function`; or a Python function."""
+    """The assistant of a name: `endpoint:URL#MODEL`, `gguf:FILE`, `module:function`; or a Python function."""
     if callable(name):
         return CallableAssistant(name, getattr(name, "__qualname__", type(name).__name__), retries=retries)
     address = name.removeprefix("endpoint:")
@@ -165,6 +189,8 @@ def open_assistant(
         return EndpointAssistant(
             url, model or "default", temperature=temperature, timeout=timeout, retries=retries, key=key
         )
+    if name.startswith("gguf:"):
+        return LocalAssistant(name, temperature=temperature)
     return CallableAssistant(_function(name), name, retries=retries)
 
 

@@ -41,7 +41,7 @@ class ReplayKey(NamedTuple):
 
 
 class CallOutcome(NamedTuple):
-    """What became of one expected call in one conversation."""
+    """Outcome of one expected call in one conversation."""
 
     key: ReplayKey
     place: int  # of the call among the expected ones
@@ -91,12 +91,12 @@ class LiveSet(NamedTuple):
         keys = [
             (outcome.key.task, NONE, f"trial {outcome.key.trial}, call {outcome.place}") for outcome in self.outcomes
         ]
-        return Parts.of(map(fraction, self.outcomes), keys)
+        return Parts.from_fractions(map(fraction, self.outcomes), keys)
 
     def of_replays(self, fraction: Callable[[Replayed | str], tuple[float, float]]) -> Parts:
         """Parts with one unit per conversation."""
         keys = [(key.task, NONE, f"trial {key.trial}") for key in self.replays]
-        return Parts.of(map(fraction, self.replays.values()), keys)
+        return Parts.from_fractions(map(fraction, self.replays.values()), keys)
 
 
 def _unrecorded(live_set: LiveSet) -> Parts:

@@ -234,7 +234,7 @@ def _cells(decided: Sequence[tuple[Vote, SheetRow]], key: SheetKey, raters: int)
         weights = _weights(key) if group == CORPUS else {True: 1.0, False: 1.0}
         for metric in (ACCURACY, PRECISION, RECALL, F1):
             fractions = [(metric.compute(vote.majority, row.faithful), weights[row.faithful]) for vote, row in decided]
-            parts = Parts.of([(num * weight, den * weight) for (num, den), weight in fractions], keys)
+            parts = Parts.from_fractions([(num * weight, den * weight) for (num, den), weight in fractions], keys)
             yield Cell(metric.on(key.metric), parts, recipe, group, "no pair to count", n=len(decided))
 
 

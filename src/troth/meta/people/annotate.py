@@ -145,7 +145,7 @@ def select_system(systems: Sequence[str], system: str | None, path: str) -> str:
 
 
 def open_archive(path: str) -> explorer.Archive:
-    """What a run keeps of its dialogues or responses."""
+    """Dialogues or responses stored with a run."""
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
     file = folder / explorer.NAME
     if not file.is_file():
@@ -193,5 +193,5 @@ def describe_act(act: str, slot: str, values: Sequence[str]) -> str:
 
 
 def sheet_cells(pairs: Mapping[str, SheetRow]) -> dict[str, tuple[str, ...]]:
-    """What the sheet shows of each pair."""
+    """Columns of the sheet for each pair."""
     return {id: (row.previous, row.utterance, row.service, row.words) for id, row in pairs.items()}

@@ -187,7 +187,9 @@ def dialogue_scores(
     rated = [RatedItem(tuple(one for (one,) in answers), cluster[id]) for id, answers in votes.items()]
     recipe: dict[str, object] = {"study": FGA_STUDY.name, "annotators": raters}
     system = "people" if key is None else key.system
-    parts = Parts.of([(one.answers.count("yes"), raters) for one in rated], [(one.cluster, 0, "") for one in rated])
+    parts = Parts.from_fractions(
+        [(one.answers.count("yes"), raters) for one in rated], [(one.cluster, 0, "") for one in rated]
+    )
     cell = Cell(SATISFIED, parts, recipe)
     scores = list(estimates.score_cells(system, [cell], list(cluster.values()), how))
     metrics = [SATISFIED]
@@ -331,7 +333,9 @@ def _cells(rated: Sequence[ResponseRating], recipe: object) -> Iterator[Cell]:
     for index, name in enumerate(PMI_STUDY.questions):
         for answer in PMI_STUDY.categories:
             counts = [sum(answers[index] == answer for answers in rating.answers) for rating in rated]
-            parts = Parts.of([(count, len(rating.answers)) for count, rating in zip(counts, rated, strict=True)], keys)
+            parts = Parts.from_fractions(
+                [(count, len(rating.answers)) for count, rating in zip(counts, rated, strict=True)], keys
+            )
             yield Cell(SHARES[answer].on(name), parts, recipe, n=len(rated))
 
 

@@ -27,7 +27,7 @@ Answers = tuple[str, ...]  # one for each question of the study
 
 @dataclass(frozen=True)
 class Study:
-    """What people are asked about each item of a sheet."""
+    """Questions for each item of a sheet."""
 
     name: str
     shown: tuple[str, ...]  # columns to read

@@ -145,6 +145,6 @@ def _cells(judged: Sequence[_Judged], recipe: Any) -> list[Cell]:
     cells = []
     for group, members in choices.items():
         keys = [(*turn.key, "") for turn, _ in members]
-        parts = Parts.of([(float(_is_gold(choice)), 1.0) for _, choice in members], keys)
+        parts = Parts.from_fractions([(float(_is_gold(choice)), 1.0) for _, choice in members], keys)
         cells.append(Cell(CHOSEN, parts, recipe, group))
     return cells

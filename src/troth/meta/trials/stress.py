@@ -217,7 +217,7 @@ def _scores(system: GradedSystem, values: MetricValues, stressed: StressSet, how
 
 def _caught_cell(system: GradedSystem, values: MetricValues, group: str, pairs: Sequence[CorruptedPair]) -> Cell:
     numbers: Mapping[int, float] = {index: number for index, number in enumerate(values.numbers) if number is not None}
-    parts = Parts.of(
+    parts = Parts.from_fractions(
         [(float(numbers[pair.corrupted] < numbers[pair.answer]), 1.0) for pair in pairs],
         [(system.documents[pair.corrupted], NONE, system.items[pair.corrupted].id) for pair in pairs],
     )

@@ -120,7 +120,7 @@ def _cells(trial: Trial, cases: Sequence[_Case], answered: Sequence[Sequence[Ans
     return [
         Cell(
             metric,
-            Parts.of([(float(metric.compute(answers)), 1.0) for answers in answered], keys),
+            Parts.from_fractions([(float(metric.compute(answers)), 1.0) for answers in answered], keys),
             {"refs": refs, "desc": desc, "augment": augment, **drawn},
         )
         for metric, augment in ((REJECTED_PLAIN, "never"), (REJECTED, "retry"))

@@ -215,7 +215,7 @@ def _cells(
     accepted = [JUDGES[judge](one) for one in judged]
     truth = [(one.case.sort == "true", taken) for one, taken in zip(judged, accepted, strict=True)]
     keys = [(*one.case.turn.key, f"{one.case.place} {one.case.sort}") for one in judged]
-    parts = {metric: Parts.of([metric.compute(*one) for one in truth], keys) for metric in REASONS}
+    parts = {metric: Parts.from_fractions([metric.compute(*one) for one in truth], keys) for metric in REASONS}
     trained = recipe | {"train": groups.fingerprint(seen or ())}
     for group, side, indexes in _groups(judged, seen):
         own_recipe = recipe if side == ALL else trained
@@ -255,7 +255,7 @@ def _validation_cells(
             key = (*case.turn.key, item)
             units[key] = units.get(key, True) and passed
     for metric, units in ((VALID_ACTS, acts), (VALID_TURNS, turns)):
-        parts = Parts.of([(float(passed), 1.0) for passed in units.values()], list(units))
+        parts = Parts.from_fractions([(float(passed), 1.0) for passed in units.values()], list(units))
         yield Cell(metric, parts, recipe, group, NO_ACT, in_rows=False)
 
 
@@ -263,7 +263,9 @@ def _accepted_cell(judged: Sequence[_JudgedCase], judge: str) -> Cell:
     """One row per case: whether it was accepted. Its sort and kind are the source, and the label of true acts is 1."""
     cases = [judged_case.case for judged_case in judged]
     keys = [(case.turn.dialogue, case.turn.turn, f"{case.place} {case.sort}") for case in cases]
-    parts = Parts.of([(float(JUDGES[judge](judged_case)), 1.0) for judged_case in judged], keys, item_column="id")
+    parts = Parts.from_fractions(
+        [(float(JUDGES[judge](judged_case)), 1.0) for judged_case in judged], keys, item_column="id"
+    )
     further: dict[str, Any] = {
         "service": [case.due.service.name for case in cases],
         "source": [f"{case.sort} {case.kind}" for case in cases],

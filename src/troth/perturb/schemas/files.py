@@ -46,7 +46,9 @@ def load(path: str, schema: str | None = None) -> SchemaSource:
         if tools.detect(value):
             with error_context(file=path):
                 return SchemaSource(path, "tools", tools.read(value).schema, value)
-        if isinstance(value, list) and value and isinstance(value[0], dict) and "service_name" in value[0]:
+        if value == []:
+            raise UserError("no service and no dialogue in it", file=path, hint=sources.RIGHT_FILE)
+        if isinstance(value, list) and isinstance(value[0], dict) and "service_name" in value[0]:
             return SchemaSource(path, "schema", readers.schema(path), value)
     document = sources.first(schema) if schema else sources.find_beside(path, sources.SCHEMA)
     if document is None:

@@ -43,11 +43,11 @@ class VarySettings:
     )
     seed: int = seed_option("Random seed of the variants.")
     schema: Path | None = schema_option()
-    workers: int = workers_option(command=0, engine=("--on",))  # --engine names a translator
+    workers: int = workers_option(command=0)
 
 
 class DialogueCounts(msgspec.Struct, frozen=True):
-    """How much was rewritten."""
+    """Number of rewritten files, dialogues, turns and frames."""
 
     files: int = 0
     dialogues: int = 0

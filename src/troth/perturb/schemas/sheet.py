@@ -124,6 +124,9 @@ def read_sheets(schema: Path, sheets: Sequence[Path], *, count: int = PUBLISHED)
             else:
                 said[key] = answer
     found = {place: tuple(filter(None, said.values())) for place, said in answers.items()}
+    if not any(found.values()):
+        counts = ", ".join(f"{count} {why}" for why, count in left_out.items())
+        raise UserError(f"no new wording in the sheets: {counts}", hint="fill in the column 'answer'")
     paraphrases = {
         service.name: wordings(service, lambda owner, path, _: found.get((owner.name, path), ()))
         for service in known.values()

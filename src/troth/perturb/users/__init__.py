@@ -62,6 +62,9 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A kind of perturbation. Its fields are its options (see `troth.perturb.options`)."""
 
     takes_nli: ClassVar[bool] = False  # whether `perturb` takes `entails=`, an entailment model's judgement
+    takes_lm: ClassVar[bool] = False  # whether `perturb` takes `lm=`, a language model
+
+    counts: ClassVar[tuple[str, ...]] = ()  # beginnings of figures that say nothing when divided by words
 
     def perturb(self, dialogue: Dialogue, rng: Random, inventory: Inventory) -> Twin:
         raise NotImplementedError

@@ -8,12 +8,13 @@ on Switchboard and lower-cases everything; here positions are drawn evenly and t
 
 from __future__ import annotations
 
+import calendar
 import math
 import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from random import Random
 
 import msgspec
@@ -33,7 +34,8 @@ from troth.perturb.users.values import (
     to_lower,
 )
 
-TRIES = 12  # draws of a wrong value before the turn gets no repair
+TRIES = 40  # draws of a wrong value before the turn gets no repair
+REACH = 8  # words on either side of a drawn one in which a restart may stand
 NO_ROOM = "no place outside of values"
 NO_OTHER = "no other value of the slot is known"
 
@@ -41,10 +43,17 @@ _UNSAYABLE = NO_VALUE | {"true", "false", "yes", "no"}
 _FIRST_PERSON = frozenset(("i", "i'm", "i'd", "i'll", "i've"))
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _TOKEN = re.compile(r"\S+")
+_DIGITS, _ORDINAL = re.compile(r"[0-9]+"), re.compile(r"0(?:st|nd|rd|th)\b")
+_CALENDAR = {
+    **{name.lower(): "month" for name in calendar.month_name[1:]},
+    **{name.lower(): "day" for name in calendar.day_name},
+    **dict.fromkeys(("today", "tomorrow", "tonight", "next", "this", "later", "after", "day"), "relative"),
+    "the": "the",
+}
 # Nobody pauses before these: punctuation, and what is written apart but said as one ("John 's", "do n't").
 _NO_WORD = re.compile(r"\s*(?:['’]\w|n['’]t\b|[^\w\s]+(?:\s|$))")
 
-_Value = tuple[Key, int]  # service and slot of a value, and its start
+_Value = tuple[Key, int, int]  # service and slot of a value, its start and its end
 
 
 class Disfluency(Family, frozen=True):
@@ -59,9 +68,10 @@ class Disfluency(Family, frozen=True):
     restarts: float = 0.019
     repairs: float = 0.3
     scale: float = 1.0
+    half: lexicon.Half = "all"  # of the fillers and other phrases to draw from
 
     def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
+        for name in ("fillers", "repetitions", "restarts", "repairs", "scale"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"'{name}' must be 0 or more")
 
@@ -91,7 +101,7 @@ class _Speaker:
     def __init__(self, dialogue: Dialogue, rng: Random, inventory: Inventory, options: Disfluency) -> None:
         self.dialogue, self.rng, self.inventory = dialogue, rng, inventory
         rates = [options.scale * rate for rate in (options.fillers, options.repetitions, options.restarts)]
-        self.repairs = options.scale * options.repairs
+        self.repairs, self.half = options.scale * options.repairs, options.half
         self.rate = sum(rates)
         self.until = (rates[0], rates[0] + rates[1])
         self.fluency = math.log(1.0 - self.rate) if self.rate < 1 else -math.inf
@@ -143,10 +153,13 @@ class _Speaker:
             self.figures["fillers"] += self._filler(text, at)
         elif kind < self.until[1]:
             self.figures["repetitions"] += text.repeat_near(at)
-        else:
-            self.figures["restarts"] += self._restart(text, at)
+        elif self._restart(text, at):
+            self.figures["restarts"] += 1
+        else:  # nothing to begin again: the user hesitates
+            self.figures["fillers"] += self._filler(text, at)
 
-    def _pick(self, of: Sequence[str]) -> str:
+    def _pick(self, phrases: Sequence[str]) -> str:
+        of = lexicon.select_half(phrases, self.half)
         return of[int(self.rng.random() * len(of))]
 
     def _filler(self, text: _Text, at: int) -> bool:
@@ -158,23 +171,37 @@ class _Speaker:
         return text.insert(text.places[at][0], f"{filler}{text.comma} ")
 
     def _restart(self, text: _Text, at: int) -> bool:
-        """A restart: the last words are repeated, or a sentence is begun and dropped."""
+        """A restart: words are said again, or a sentence like the one that follows is begun and dropped."""
+        if self._say_again(text, at) or self._abandon(text):
+            return True
+        near = range(max(0, at - REACH), min(len(text.words), at + REACH + 1))
+        return any(self._say_again(text, place) for place in sorted(near, key=lambda place: (abs(place - at), place)))
+
+    def _say_again(self, text: _Text, at: int) -> bool:
+        """Breaks off before a word, and repeats the two to four words before it."""
         run = 0
         while run < 4 and at - run - 1 >= 0 and text.plain(at - run - 1) and not (run and text.opens(at - run)):
             run += 1
-        if run >= 2 and not text.opens(at):
-            back = 2 + int(self.rng.random() * (run - 1))
-            again = self._pick(lexicon.word_list("again"))
-            words = " ".join(text.lower_opening(i) for i in range(at - back, at))
-            insertion = f"{text.comma} {again}{text.comma} {words}" if again else f"{text.comma} {words}"
-            return text.insert(text.places[at - 1][1], insertion)
-        beginning = self._pick(lexicon.word_list("abandoned"))
+        if run < 2 or text.opens(at):
+            return False
+        back = 2 + int(self.rng.random() * (run - 1))
+        again = self._pick(lexicon.word_list("again"))
+        words = " ".join(text.lower_opening(i) for i in range(at - back, at))
+        insertion = f"{text.comma} {again}{text.comma} {words}" if again else f"{text.comma} {words}"
+        return text.insert(text.places[at - 1][1], insertion)
+
+    def _abandon(self, text: _Text) -> bool:
+        """Begins a sentence and drops it. Before "Nothing else." or "That works." no beginning would fit."""
+        beginnings = _abandoned().get(_bare(text.words[0]), ())
+        if not beginnings:
+            return False
+        beginning = self._pick(beginnings)
         return text.insert(text.places[0][0], f"{beginning}{text.comma} {self._pick(('uh', 'um'))}{text.comma} ")
 
     def _repair(self, candidates: Sequence[_Value], text: _Text) -> bool:
         """Inserts a wrong value before a right one."""
-        key, start = candidates[int(self.rng.random() * len(candidates))]
-        wrong = self._wrong(key)
+        key, start, end = candidates[int(self.rng.random() * len(candidates))]
+        wrong = self._wrong(key, text.text[start:end], _bare(text.text[:start].rpartition(" ")[0].rpartition(" ")[2]))
         if wrong is None:
             return False
         term = self._pick(lexicon.word_list("taken_back"))
@@ -187,7 +214,7 @@ class _Speaker:
         repairable: list[_Value] = []
         text = to_lower(turn.text)
         for frame in turn.frames:
-            repairable += [((frame.service, span.slot), span.start) for span in frame.spans or ()]
+            repairable += [((frame.service, span.slot), span.start, span.exclusive_end) for span in frame.spans or ()]
             if frame.spans is None and frame.state is not None:
                 for slot, values in frame.state.slot_values.items():
                     if self.before.get((frame.service, slot)) == values:
@@ -195,19 +222,57 @@ class _Speaker:
                     sayable = [to_lower(value) for value in values if _sayable(value)]
                     positions = [position for value in sayable for position in find_words(text, value)]
                     if len(positions) == 1:
-                        repairable.append(((frame.service, slot), positions[0][0]))
+                        repairable.append(((frame.service, slot), *positions[0]))
         return repairable
 
-    def _wrong(self, key: Key) -> str | None:
-        """Another value of the slot that is not similar to any value of this dialogue."""
+    def _wrong(self, key: Key, said: str, before: str) -> str | None:
+        """Another value of the slot that is not similar to any value of this dialogue, and fits in its place.
+
+        `said`: the right value as the user says it; `before`: the word before it. "On the 11th" has no "March 8th", and
+        "an Italian place" no "Thai".
+        """
         others = self.inventory.values.get(f"{key[0]}.{key[1]}", ())
         right = [to_lower(value) for value in annotated_values(self.dialogue).values_of(key)]
         for _ in range(TRIES if others else 0):
             wrong = others[int(self.rng.random() * len(others))]
             low = to_lower(wrong)
-            if _sayable(wrong) and low not in self.values and not any(low in value or value in low for value in right):
+            if not _sayable(wrong) or low in self.values or any(low in value or value in low for value in right):
+                continue
+            if value_shape(wrong) == value_shape(said) and (before not in ("a", "an") or _article(wrong) == before):
                 return wrong
         return None
+
+
+@cache
+def _abandoned() -> dict[str, list[str]]:
+    """Beginnings of sentences that are dropped, by the word that the sentence then begins with."""
+    table: dict[str, list[str]] = lexicon.load_table("words")["abandoned"]
+    return {word: beginnings for words, beginnings in table.items() for word in words.split()}
+
+
+def _bare(word: str) -> str:
+    return word.lower().replace("’", "'").strip(",.!?;:")
+
+
+def _article(value: str) -> str:
+    return "an" if value[:1].lower() in "aeiou" else "a"
+
+
+def value_shape(value: str) -> str:
+    """The form of a value: names are alike, and dates, times and numbers only if they are written alike.
+
+    >>> value_shape("11th"), value_shape("March 8th"), value_shape("Alder Court") == value_shape("Birch")
+    ('0th', 'month 0th', True)
+    """
+    words = [_shape_of_word(word) for word in value.lower().split()]
+    return " ".join(word for place, word in enumerate(words) if not place or word != words[place - 1])
+
+
+def _shape_of_word(word: str) -> str:
+    if word in _CALENDAR:
+        return _CALENDAR[word]
+    digits = _DIGITS.sub("0", word)
+    return _ORDINAL.sub("0th", digits) if "0" in digits else "word"
 
 
 def _sayable(value: str) -> bool:
@@ -275,7 +340,8 @@ class _Text:
             opened = inserted[0].upper() + inserted[1:]
             token = _TOKEN.match(text, position)
             word = token[0].rstrip(",.!?;:").lower() if token else ""
-            if word in self.small and not self.shielded.touch(position, position + 1) and text[position].isupper():
+            lowered = (word in self.small or word in _abandoned()) and word not in _FIRST_PERSON
+            if lowered and text[position].isupper() and not self.shielded.touch(position, position + 1):
                 edits.append(Edit(position, position + 1, opened + word[0]))
             else:
                 edits.append(Edit(position, position, opened))

@@ -23,7 +23,7 @@ from troth.perturb import lexicon
 from troth.perturb.options import flag
 from troth.perturb.users import Family, Inventory, Twin
 from troth.perturb.users.edit import Edit, edited, spans
-from troth.perturb.users.names import LETTERS, ListedNames, MixedNames, ScrambledNames
+from troth.perturb.users.names import LETTERS, ListedNames, MixedNames, ScrambledNames, SpokenNames
 from troth.perturb.users.values import (
     NO_VALUE,
     AnnotatedValues,
@@ -38,6 +38,7 @@ from troth.perturb.users.values import (
 )
 from troth.text.normalize import is_named_entity
 
+SCRAMBLED: dict[str, type[ScrambledNames]] = {"words": ScrambledNames, "name": MixedNames, "spoken": SpokenNames}
 LOST = "a value could no longer be found in the text"
 OVERLAP = "spans lie outside the text or across each other"
 UNSAID = "a name in the state does not stand in the text"
@@ -51,7 +52,8 @@ class Entities(Family, frozen=True):
     ] = ()  # none: the usual ones
     names: Annotated[tuple[str, ...], flag("FILE", "Names to give in place of scrambled letters, one per line.")] = ()
     scramble: Annotated[
-        Literal["words", "name"], flag("HOW", "Whether letters stay in their word, or move across the words of a name.")
+        Literal["words", "name", "spoken"],
+        flag("HOW", "Letters stay in their word, move across the words of a name, or make words that can be spoken."),
     ] = "words"
 
     def perturb(self, dialogue: Dialogue, rng: Random, inventory: Inventory) -> Twin:
@@ -71,8 +73,7 @@ class Entities(Family, frozen=True):
         if self.names:
             rename: ScrambledNames = ListedNames(rng, inventory.known, fixed, self.names)
         else:
-            scrambled = MixedNames if self.scramble == "name" else ScrambledNames
-            rename = scrambled(rng, inventory.known, fixed)
+            rename = SCRAMBLED[self.scramble](rng, inventory.known, fixed)
         rename.assign(names)
         edits = _edits(dialogue, named, rename, names)
         if edits is None:

@@ -94,8 +94,11 @@ def find_protected(turn: Turn, before: Values | None = None) -> list[Stretch]:
     return _merge(stretches)
 
 
-def check_paraphrase(turn: Turn, stretches: Sequence[Stretch], new: str) -> Turn | str:
-    """The turn with its new text and moved spans, or the reason why the text is refused."""
+def check_paraphrase(turn: Turn, stretches: Sequence[Stretch], new: str, *, roles_stay: bool = False) -> Turn | str:
+    """The turn with its new text and moved spans, or the reason why the text is refused.
+
+    With `roles_stay`, "from" or "to" before a value must not be missing either.
+    """
     old = turn.text
     positions = _locate(old, stretches, new)
     if isinstance(positions, str):
@@ -105,7 +108,8 @@ def check_paraphrase(turn: Turn, stretches: Sequence[Stretch], new: str) -> Turn
         new = new[:position] + old[part.start : part.end] + new[position + part.end - part.start :]
     if tokens(new) == tokens(old):
         return UNCHANGED
-    if any(_changes_role(_text_before(old, part.start), _text_before(new, position)) for part, position in moves):
+    contexts = [(_text_before(old, part.start), _text_before(new, position)) for part, position in moves]
+    if any(_changes_role(before, after, missing=roles_stay) for before, after in contexts):
         return ROLE
     if (reason := find_change(old, new)) is not None:
         return reason
@@ -179,6 +183,11 @@ def _ones(text: str) -> Iterator[re.Match[str]]:
     return (match for match in _ONE.finditer(text) if not _BEFORE_ONE.search(_text_before(text, match.start())))
 
 
+def find_names(text: str) -> list[str]:
+    """Words with a capital that does not come from the beginning of a sentence, in lower case."""
+    return [match.group().lower().replace("’", "'") for match in _WORD.finditer(text) if _is_name(text, match)]
+
+
 def _is_name(text: str, match: re.Match[str]) -> bool:
     """Whether a capitalised word is not at the beginning of a sentence."""
     word = match.group()
@@ -241,11 +250,11 @@ def _text_before(text: str, at: int) -> str:
     return text[max(0, at - NEAR) : at]
 
 
-def _changes_role(old: str, new: str) -> bool:
-    """Whether the preposition before a value changes. A missing one is not a change: "visit Paris"."""
+def _changes_role(old: str, new: str, *, missing: bool) -> bool:
+    """Whether the preposition before a value changes. A missing one is a change if so asked: "visit Paris"."""
     before, after = (match[1].lower() if (match := _LAST.search(text)) else "" for text in (old, new))
     roles = word_set("roles")
-    other = after != before and (after in roles or after in word_set("prepositions"))
+    other = after != before and (missing or after in roles or after in word_set("prepositions"))
     return before in roles and other and {before, after} != {"till", "until"}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from math import gcd
 from random import Random
 
+from troth.perturb import lexicon
 from troth.perturb.users.values import NO_VALUE, find_words, to_lower
 
 TRIES = 20  # shuffles of a word before other letters are used, and draws from a list before it counts as used up
@@ -14,6 +15,7 @@ LETTERS = re.compile(r"[^\W\d_]+")
 # For each length of a word, the strides that visit all letters.
 _STRIDES = [tuple(n for n in range(1, max(size, 2)) if gcd(n, size) == 1) for size in range(32)]
 _VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"
+_SPOKEN = "bdfgklmnprstv"
 
 
 class ScrambledNames(dict[str, str]):
@@ -36,8 +38,7 @@ class ScrambledNames(dict[str, str]):
     def __missing__(self, name: str) -> str:
         new = name
         if name not in NO_VALUE:
-            words = self.words
-            new = " ".join([words[word] for word in name.split(" ")])
+            new = " ".join(self._rename_words(name.split(" ")))
             low = name.lower()
             stay = [span for value in self.fixed if value in low for span in find_words(low, value)]
             if len(low) == len(name):
@@ -46,13 +47,28 @@ class ScrambledNames(dict[str, str]):
         self[name] = new
         return new
 
+    def _rename_words(self, words: Sequence[str]) -> list[str]:
+        """New words; "of" and its like stay, unless a name has nothing else."""
+        stay = lexicon.word_set("particles")
+        if all(word.lower() in stay for word in words):
+            stay = frozenset()
+        return [word if word.lower() in stay else self.words[word] for word in words]
+
+
+class SpokenNames(ScrambledNames):
+    """Names of new words that can be spoken, "Todif Ragu" for "Andes Cafe": consonants and vowels take turns."""
+
+    def __init__(self, rng: Random, known: frozenset[str], fixed: Sequence[str]) -> None:
+        super().__init__(rng, known, fixed)
+        self.words = _Words(rng, known, spoken=True)
+
 
 class _Words(dict[str, str]):
-    """Scrambled words by word, in the same casing."""
+    """Scrambled words by word, in the same casing; `spoken`: other words of the same length that can be spoken."""
 
-    def __init__(self, rng: Random, known: frozenset[str]) -> None:
+    def __init__(self, rng: Random, known: frozenset[str], *, spoken: bool = False) -> None:
         super().__init__()
-        self.rng, self.known = rng, known
+        self.rng, self.known, self.spoken = rng, known, spoken
         self.taken: set[str] = set()
 
     def __missing__(self, word: str) -> str:
@@ -80,7 +96,10 @@ class _Words(dict[str, str]):
         random, strides = self.rng.random, _STRIDES[size] if size < len(_STRIDES) else (1,)
         mixed = word[::2] + word[1::2]
         for attempt in range(2 * TRIES):
-            if attempt < TRIES:  # every n-th letter, cyclically: each once, since stride and size share no factor
+            if self.spoken:
+                first = attempt % 2 if word[0] in _VOWELS else 1 - attempt % 2
+                new = "".join([self.rng.choice((_VOWELS, _SPOKEN)[(place + first) % 2]) for place in range(size)])
+            elif attempt < TRIES:  # every n-th letter, cyclically: each once, since stride and size share no factor
                 stride = strides[int(random() * len(strides))]
                 new = (mixed * (stride + 1))[int(random() * size) :: stride][:size]
             else:

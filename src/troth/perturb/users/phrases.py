@@ -17,6 +17,9 @@ class Clause(NamedTuple):
     mood: str
     text: str
 
+    def __str__(self) -> str:
+        return self.text
+
 
 class Way(NamedTuple):
     """Ways to say something, for objects that match `when`."""

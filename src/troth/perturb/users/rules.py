@@ -13,9 +13,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from troth.perturb.lexicon import word_set
+from troth.perturb.lexicon import Half, HalfRandom, word_set
 from troth.perturb.users import frames, questions
 from troth.perturb.users.engines import Failed, Rewrite
 from troth.perturb.users.guard import Stretch, repeated_words
@@ -37,10 +37,9 @@ class _Joined(NamedTuple):
     text: str
 
 
-def engine(options: object) -> RuleParaphraser:
-    """The engine `rules`, which has no options."""
-    del options
-    return RuleParaphraser()
+def engine(options: Any) -> RuleParaphraser:
+    """The engine `rules`; of the options of `Paraphrase`, it takes `half`."""
+    return RuleParaphraser(options.half)
 
 
 class RuleParaphraser:
@@ -48,8 +47,11 @@ class RuleParaphraser:
 
     varies = True
 
+    def __init__(self, half: Half = "all") -> None:
+        self.half = half
+
     def rewrite(self, requests: Sequence[Rewrite]) -> list[str | Failed]:
-        return [paraphrase(text, stretches, random.Random(seed)) for text, stretches, seed in requests]  # noqa: S311 (no secret)
+        return [paraphrase(text, stretches, HalfRandom(seed, self.half)) for text, stretches, seed in requests]
 
 
 @cache

@@ -56,15 +56,19 @@ class PerturbSettings:
         None, "Format to write. Default: that of the data.", "NAME", complete=("troth.readers:writable_formats",)
     )
     nli: str | models.Nli | None = option(
-        None, "Entailment model; drops paraphrases that do not entail the original, or the reverse.", "NAME",
+        None, "Entailment model; drops paraphrases that do not entail the original, or the reverse. "
+        "Default with --lm: embedded.", "NAME", complete=("troth.models:BACKENDS",),
+    )  # fmt: skip
+    lm: str | models.Lm | None = option(
+        None, "Language model that paraphrases; the engine does where no wording of the model passes.", "NAME",
         complete=("troth.models:BACKENDS",),
     )  # fmt: skip
     cache: str | None = cache_file()
-    workers: int = workers_option(command=0, engine=("--on",))  # --engine names a paraphraser or translator
+    workers: int = workers_option(command=0)
 
 
 class Effect(msgspec.Struct, frozen=True):
-    """What one family did."""
+    """Changes made by one family."""
 
     family: str
     options: dict[str, Any]
@@ -96,7 +100,8 @@ def perturb(data: Path, out: Path, **options: Any) -> Perturbation:
     `with_` says how: names of families (`troth ls perturbations`), applied in this order, or `Family` values with
     their options. The other options are those of `PerturbSettings`. Files in SGD's layout keep their names and all
     that is not perturbed; other formats are written as `troth.readers.convert` would. With `nli`, a paraphrase and its
-    original must entail each other; the model works in this process, whatever `workers` says.
+    original must entail each other. With `lm`, a language model paraphrases, and `nli` is "embedded" unless another is
+    named. Models work in this process, whatever `workers` says.
 
     >>> import tempfile, troth
     >>> from troth import demo
@@ -112,6 +117,9 @@ def perturb(data: Path, out: Path, **options: Any) -> Perturbation:
     if settings.nli is not None and not any(family.takes_nli for family in families.values()):
         able = ", ".join(name for name in FAMILIES if FAMILIES.load(name).takes_nli)
         raise UserError("an entailment model is named, and no family takes one", hint=f"families that do: {able}")
+    if settings.lm is not None and not any(family.takes_lm for family in families.values()):
+        able = ", ".join(name for name in FAMILIES if FAMILIES.load(name).takes_lm)
+        raise UserError("a language model is named, and no family takes one", hint=f"families that do: {able}")
     path, format = path_of(data), settings.format or readers.detect(path_of(data))
     with error_context(file=path):
         target = readers.writable(settings.to or format)
@@ -119,13 +127,15 @@ def perturb(data: Path, out: Path, **options: Any) -> Perturbation:
     services = readers.schema_beside(path) if schema is None else readers.schema(schema)
     files = shares(path)
     with new_folder(path_of(out)) as part, bar("perturbing") as step:  # an error if it exists, before a model is opened
-        model = models.nli(settings.nli, cache=settings.cache) if isinstance(settings.nli, str) else settings.nli
+        lm = models.lm(settings.lm, cache=settings.cache) if isinstance(settings.lm, str) else settings.lm
+        nli = "embedded" if settings.nli is None and lm is not None else settings.nli
+        model = models.nli(nli, cache=settings.cache) if isinstance(nli, str) else nli
         alone = model is not None or (forks() and source.is_parquet(path))
         workers = 1 if alone else settings.workers
         parts = parallel_map(partial(_inventory, path, format), files, workers)
         known = merge_inventories((*parts, inventory((), services)))
         files_out = part if format == target.name == "sgd" else None
-        task = _Task(path, format, settings.seed, families, known, files_out, model)
+        task = _Task(path, format, settings.seed, families, known, files_out, model, lm)
         total = _Share(list(families))
 
         def dialogues() -> Iterator[Dialogue]:
@@ -141,7 +151,7 @@ def perturb(data: Path, out: Path, **options: Any) -> Perturbation:
         document = source.find_beside(path, source.SCHEMA) if schema is None else source.first(schema)
         if document is not None:
             (part / source.SCHEMA).write_bytes(document.data)
-        effects = [total.effect(name, family, model if family.takes_nli else None) for name, family in families.items()]
+        effects = [total.effect(name, family, model, lm) for name, family in families.items()]
         counts = total.counts["dialogues"], total.counts["turns"]
         user_turns = total.counts["user turns"]
         done = Perturbation(__version__, path, format, settings.seed, *counts, tuple(effects), user_turns)
@@ -176,6 +186,7 @@ class _Task:
     known: Inventory
     out: Folder | None  # where files go that keep their layout; None: dialogues are handed back
     model: models.Nli | None
+    lm: models.Lm | None
 
     def perturb_files(self, only: list[str] | None) -> _Share:
         """Some files: read, perturbed and, where they keep their layout, written."""
@@ -186,10 +197,13 @@ class _Task:
         for document in source.documents(self.path, only):
             with error_context(file=document.name, hint=readers.LAYOUT):
                 whole = sgd_views.open_document(document)
-            for at, dialogue in enumerate(whole.dialogues):
-                after = self._apply(dialogue, share)
-                if after is not dialogue:
-                    whole.patch(at, after)
+            with bar("dialogues") as step:
+                for at, dialogue in enumerate(whole.dialogues):
+                    after = self._apply(dialogue, share)
+                    if after is not dialogue:
+                        whole.patch(at, after)
+                    if self.lm is not None:
+                        step(at + 1, len(whole.dialogues))
             share.files.append(new_name(self.path, document))
             (self.out / share.files[-1]).write_bytes(whole.encode())
         return share
@@ -198,8 +212,9 @@ class _Task:
         """All families, one after the other, with what they do counted."""
         after = dialogue
         for name, family in self.families.items():
-            judge: dict[str, Any] = {"entails": self._entails} if family.takes_nli and self.model else {}
-            twin: Twin = family.perturb(after, generator(self.seed, name, dialogue.id), self.known, **judge)
+            given: dict[str, Any] = {"entails": self._entails} if family.takes_nli and self.model else {}
+            given |= {"lm": self.lm} if family.takes_lm and self.lm else {}
+            twin: Twin = family.perturb(after, generator(self.seed, name, dialogue.id), self.known, **given)
             after = twin.dialogue
             user_turns = sum(dialogue.turns[index].speaker == "USER" for index in twin.turns)
             share.changed[name].update(
@@ -235,7 +250,7 @@ class _Share:
             self.refused[name].update(other.refused[name])
             self.figures[name].update(other.figures[name])
 
-    def effect(self, name: str, family: Family, model: models.Nli | None) -> Effect:
+    def effect(self, name: str, family: Family, model: models.Nli | None, lm: models.Lm | None) -> Effect:
         """What a family did. A list of many options is recorded by number and hash."""
         options: dict[str, Any] = msgspec.to_builtins(family)
         for key, value in options.items():
@@ -244,8 +259,13 @@ class _Share:
                 options[key] = {"count": len(value), "sha256": digest}
         figures: dict[str, float] = dict(self.figures[name])
         words = figures.get("words")
-        per_word = {key: figure / words for key, figure in figures.items() if key != "words"} if words else {}
-        if model is not None:
+        counted = {
+            key: figure for key, figure in figures.items() if key != "words" and not key.startswith(family.counts)
+        }
+        per_word = {key: figure / words for key, figure in counted.items()} if words else {}
+        if lm is not None and family.takes_lm:
+            options["lm"] = lm.name
+        if model is not None and family.takes_nli:
             options["nli"] = model.name
             figures |= {CUT: model.cut} if model.cut else {}
         changed = self.changed[name]["dialogues"], self.changed[name]["turns"]

@@ -20,6 +20,8 @@ from troth.readers.decode import decode_unique, error_context, line_object
 from troth.readers.grounded import labels
 from troth.readers.source import Document
 
+COLUMNS = "columns"  # the keyword that takes the map
+EXAMPLE = "for example document=contexts,response=answer"
 OURS = ("id", "document", "response", "history", "label", "source")
 TEXTS = ("text", "content", "page_content", "passage", "document", "body")  # keys under which a passage has its text
 
@@ -30,12 +32,12 @@ def parse_columns(text: str) -> dict[str, str]:
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, equals, theirs = (piece.strip() for piece in part.partition("="))
         if not equals or not theirs:
-            raise UserError(f"--map {part} gives no name", hint="for example document=contexts,response=answer")
+            raise UserError(f"has '{part}', which gives no name", option=COLUMNS, hint=EXAMPLE)
         if name not in OURS:
             hint = suggest_name(name, OURS) or "one of: " + ", ".join(OURS)
-            raise UserError(f"--map: there is no '{name}'", hint=hint)
+            raise UserError(f"has '{name}', which does not exist", option=COLUMNS, hint=hint)
         if name in columns:
-            raise UserError(f"--map names '{name}' twice", hint="for example document=contexts,response=answer")
+            raise UserError(f"names '{name}' twice", option=COLUMNS, hint=EXAMPLE)
         columns[name] = theirs
     return columns
 

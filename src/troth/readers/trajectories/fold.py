@@ -205,7 +205,7 @@ def _merge(
 
 
 def _overlap(old: list[bytes], new: list[bytes]) -> int:
-    """How many messages at the end of the first list begin the second."""
+    """Number of messages at the end of the first list that the second begins with."""
     sizes = range(min(len(old), len(new)), 0, -1)
     return next((size for size in sizes if old[-size:] == new[:size]), 0)
 

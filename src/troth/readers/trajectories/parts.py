@@ -67,7 +67,7 @@ INNER = ("function", "custom", "tool_call", "toolInvocation")
 
 
 class PartContent(NamedTuple):
-    """What one part contributes to a conversation."""
+    """Contribution of one part to a conversation."""
 
     text: str | None = None
     call: Call | None = None

@@ -12,19 +12,24 @@ from troth.core.version import __version__
 from troth.report.charts import PALETTE
 from troth.report.page import words
 from troth.report.page.cards import Contribution
+from troth.report.page.contests import sort_lines, with_title
+from troth.report.page.history import build_history
 from troth.report.page.model import Page, RunFacts
 from troth.report.sources import Source
+from troth.storage.history import HistoryEntry
 
 LONGEST_TITLE = 60
 NO_DIALOGUES = "The runs hold no dialogues. Run the command again with --out to explore turns."
 
 
-def build(sources: Sequence[Source]) -> Page:
-    """Builds the page, without the dialogues."""
+def build(sources: Sequence[Source], history: Sequence[HistoryEntry] = ()) -> Page:
+    """Builds the page, without the dialogues; with the history of earlier runs, if there is one."""
     pages = dict.fromkeys(TASKS.load(name).page for name in TASKS.by_name())
     parts: list[Contribution] = [import_path(page).contribute(sources) for page in pages]
     cards = [card for part in parts for card in part.cards]
-    sections = [part.section for part in parts if part.section is not None]
+    sections = [
+        section for section in (*(part.section for part in parts), build_history(history)) if section is not None
+    ]
     if not cards and not sections:
         tasks = ", ".join(sorted({source.result.task for source in sources}))
         raise UserError(f"nothing to show in runs of: {tasks}", file=sources[0].path, hint="give runs of troth dst")
@@ -48,11 +53,11 @@ def _why_no_explorer(sources: Sequence[Source]) -> str:
 
 
 def _summary_lines(parts: Sequence[Contribution]) -> list[str]:
-    """What each section has to say for the summary; with several, under its title."""
+    """What each section has to say for the summary, the largest difference first; with several, under its title."""
     sections = [(part.section.title, part.story) for part in parts if part.story and part.section is not None]
     if len(sections) == 1:
-        return list(sections[0][1])
-    return [f"{title}: {line}" for title, story in sections for line in story]
+        return sort_lines(sections[0][1])
+    return sort_lines(with_title(line, title) for title, story in sections for line in story)
 
 
 def _scope(sources: Sequence[Source]) -> str:

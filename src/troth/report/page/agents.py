@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from troth.agents.findings import DETAILS
+from troth.agents.findings import DETAILS, KINDS
 from troth.agents.live.run import TASK as LIVE
+from troth.agents.metrics import JUDGED
 from troth.agents.score import TASK, AgentFinding
 from troth.core.metric import PERCENT, Better
 from troth.core.score import Score
+from troth.report.changes import UnitChange, find_changes
 from troth.report.page import cards, rewording, words
 from troth.report.page.contests import Contest, mark_contests, summary_lines
 from troth.report.page.model import MANY, Block, Cell, Chart, Example, Examples, Heading, Piece, Section, Text
@@ -29,6 +32,7 @@ LEAD = (
     "An assistant is right if it makes the calls that the task needs, with the right values, in every trial, and says "
     "only what it did and saw."
 )
+JUDGED_KINDS = tuple(KINDS[metric][0] for metric in JUDGED)
 FAULTS = {WRONG: 0, EXTRA: 3, MISSING: 1}  # and their colours
 SHOWN = 40  # findings of each kind
 WORST = 15  # tools in a chart
@@ -39,7 +43,7 @@ def contribute(sources: Sequence[Source]) -> cards.Contribution:
     if not systems and not live:
         return cards.Contribution()
     main = next((name for name in MAIN if any(system.known(name) for system in systems)), "")
-    scored, worded = Contest.of(systems, [main, CLAIMS]), Contest.of(live, rewording.HEADLINE)
+    scored, worded = Contest.between(systems, [main, CLAIMS]), Contest.between(live, rewording.HEADLINE)
     marked = mark_contests(scored, worded)
     blocks: list[Block] = [*_blocks(scored)] if systems else []
     if live:
@@ -144,6 +148,7 @@ def _blocks(contest: Contest) -> list[Block]:
     lacking = [system.name for system in systems if not system.source.trials]
     return [
         Heading("Solved, and solved again"), _hats_chart(systems), _solved_chart(systems),
+        *_changes(contest),
         *_examples(systems, "wavers", "Tasks that waver", "A click shows two trials side by side."),
         Heading("Calls against gold"),
         _shares("calls", "Calls and arguments that are right", systems, ("call", "argument"), "higher"),
@@ -154,11 +159,44 @@ def _blocks(contest: Contest) -> list[Block]:
         *_examples(systems, "claim", "Claims without a call", "A click shows the message."),
         *_examples(systems, "detail", "Details without support", "A click shows the message."),
         *_examples(systems, "value", "Arguments without a source", "A click shows the call."),
+        *_examples(systems, "judged", "What the judge objects to", "A click shows the message."),
         *_cost(contest),
         Heading("Everything"), cards.metrics_grid("agents", contest, GROUPS, NOTE),
         *_notes(systems),
         *([Text(f"{words.join_words(lacking)}: the run holds no trajectories. Run it again.")] if lacking else []),
     ]  # fmt: skip
+
+
+def _changes(contest: Contest) -> list[Block]:
+    """Tasks that broke between the base and another system, by the main metric, and tasks that were mended."""
+    metric = next((name for name in MAIN if name in contest.headline), "")
+    if not metric:
+        return []
+    base = contest.system(contest.base)
+    broken: list[Example] = []
+    mended: list[Example] = []
+    for other in contest.systems:
+        if other is base or math.isnan(contest.test(base.name, other.name, metric)):
+            continue
+        changes = find_changes(base, other, metric)
+        broken += (_change(other, change) for change in changes.broken)
+        mended += (_change(other, change) for change in changes.mended)
+    notes = f"Against {base.name}, by task. A click shows the trial."
+    titles = ((f"Solved by {base.name}, failed now", broken), (f"Failed by {base.name}, solved now", mended))
+    return [Examples(title, items[:SHOWN], notes, len(items)) for title, items in titles if items]
+
+
+def _change(system: ScoredSystem, change: UnitChange) -> Example:
+    step = change.step
+    turn = "" if step is None or step.message is None else f"m{step.message}"
+    values = f"{words.percent(change.before, 0)}% → {words.percent(change.after, 0)}%"
+    pieces = [Piece(values if step is None else step.text)]
+    facts = [] if step is None else [values, *([] if step.turn is None else [f"user turn {step.turn}"])]
+    trial = "" if step is None or step.trial is None else str(step.trial)
+    return Example(
+        system.name, f"task {change.unit}", pieces, facts, change.unit, turn, system=system.name, group=system.name,
+        trial=trial,
+    )  # fmt: skip
 
 
 def _notes(systems: Sequence[ScoredSystem]) -> list[Block]:
@@ -289,7 +327,7 @@ def _examples(systems: Sequence[ScoredSystem], kind: str, title: str, note: str)
     items: list[Example] = []
     total = 0
     for system in systems:
-        kinds = DETAILS if kind == "detail" else (kind,)
+        kinds = {"detail": DETAILS, "judged": JUDGED_KINDS}.get(kind, (kind,))
         mine = [finding for finding in _findings(system) if finding.kind in kinds]
         total += len(mine)
         group = system.name if len(systems) > 1 else ""
@@ -335,7 +373,17 @@ def _wavers(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
     )  # fmt: skip
 
 
-EXAMPLES = {"claim": _claim, "detail": _detail, "value": _value, "wavers": _wavers}
+def _judged(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
+    what = finding.text or finding.tool or "the whole conversation"
+    turn = "" if finding.message is None else f"m{finding.message}"
+    place = f"task {finding.task}, trial {finding.trial}" + ("" if finding.turn is None else f", turn {finding.turn}")
+    return Example(
+        group or finding.kind, place, [Piece(what)], [finding.reason], finding.task, turn, system=system.name,
+        group=group or finding.kind, trial=str(finding.trial),
+    )  # fmt: skip
+
+
+EXAMPLES = {"judged": _judged, "claim": _claim, "detail": _detail, "value": _value, "wavers": _wavers}
 
 
 def _place(finding: AgentFinding) -> str:

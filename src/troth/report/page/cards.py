@@ -90,7 +90,7 @@ def card(
         for system, score in known
     ]  # fmt: skip
     main = known[0][0].metric(metric(known[0][0]))
-    about = question.about or main.about
+    about = words.name_units(question.about or main.about, [score for _, score in known])
     return Card(
         question.text, question.section, main.title, main.name, question.contest, entries, about,
         percent=main.scale in PERCENT,
@@ -166,9 +166,9 @@ def metrics_grid(
             [shown] if single else [[group] for group in shown if group == "all" or metric in contest.metrics]
         ):
             cells = [(system, metric, group) for system in systems for group in across]
-            if any(system.known(metric, group) for system, _, group in cells):
+            if scores := [score for system, _, group in cells if (score := system.known(metric, group))]:
                 part = "" if "all" in across else f", {groups[across[0]]}"
-                lines.append(Line([declared.title + part], cells, declared.about))
+                lines.append(Line([declared.title + part], cells, words.name_units(declared.about, scores)))
     columns = [groups[group] for group in shown] if single and len(shown) > 1 else [system.name for system in systems]
     note += " Only overall values are tested, not those of groups." if not single and len(shown) > 1 else ""
     return grid(GridHead(id, "All metrics", ["metric", *columns], note), lines, contest, index)

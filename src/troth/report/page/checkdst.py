@@ -39,10 +39,17 @@ def _sentence(system: ScoredSystem, score: Score) -> str:
     label = system.metric(score.metric).variant
     what = f" ({PERTURBATIONS[label]})" if label in PERTURBATIONS else ""
     text = f"Of what it gets right with or without {label}{what}, {words.percent(score.value, 0)}% is right both ways."
-    before, after = system.value("jga"), system.value(f"jga:{label}")
+    before, after = system.known("jga"), system.known(f"jga:{label}")
     if before is not None and after is not None:
-        text += f" JGA goes from {words.percent(before)} to {words.percent(after)}."
+        figures = f"from {words.percent(before.value)} to {words.percent(after.value)}"
+        text += f" JGA over {_describe_units([before, after])} goes {figures}."
     return text
+
+
+def _describe_units(scores: Sequence[Score]) -> str:
+    """What JGA is over. State tracking has parts of a unit right where values match in part, and CheckDST has not."""
+    soft = any(score.recipe.get("match", "").startswith("fuzzy") for score in scores)
+    return words.unit_noun(*scores) + (" that are right or wrong" if soft else "")
 
 
 def _facts(system: ScoredSystem, shown: Score) -> Iterator[str]:
@@ -61,7 +68,7 @@ def _facts(system: ScoredSystem, shown: Score) -> Iterator[str]:
 
 def _count_flips(system: ScoredSystem, label: str | None = None) -> Counter[str]:
     """How many units are right only "before" and only "after" a change."""
-    return Counter(flip.right for flip in system.source.findings(Flip) if label in (None, flip.perturbation))
+    return Counter(flip.right for flip in system.findings(Flip) if label in (None, flip.perturbation))
 
 
 def blocks(contest: Contest, index: int) -> list[Block]:
@@ -71,6 +78,8 @@ def blocks(contest: Contest, index: int) -> list[Block]:
     moved: list[list[Cell]] = []
     steady: list[list[Cell]] = []
     flips: list[list[Cell]] = []
+    scores = [score for system in systems if (score := system.known("jga"))]
+    units = words.unit_noun(*scores)
     for system in systems:
         for metric in system.derived("cjga"):
             label = metric.variant
@@ -88,14 +97,14 @@ def blocks(contest: Contest, index: int) -> list[Block]:
         Chart(
             "before-after", "dots", "JGA before and after",
             ["system", "perturbation", "set", "jga", "low", "high", "n"], moved, "jga", by[0], "set",
-            "low", "high", x_title="JGA", percent=True, join=True,
-            note="Over all units of each set. A perturbed set may hold fewer dialogues than the original.",
+            "low", "high", x_title=f"JGA over {_describe_units(scores)}", percent=True, join=True,
+            note=f"Over all {units} of each set. A perturbed set may hold fewer dialogues than the original.",
             colours={"before": 0, "after": 1}, panel=by[1], wide=bool(by[1]),
         ),
         Chart(
             "cjga", "dots", "cJGA: right both ways", ["system", "perturbation", "cjga", "low", "high", "n"], steady,
             "cjga", by[0], "system", "low", "high", x_title="cJGA", percent=True, panel=by[1], wide=bool(by[1]),
-            note="Of the units that are right in at least one of the two sets, those that are right in both.",
+            note=f"Of the {units} that are right in at least one of the two sets, those that are right in both.",
         ),
         Chart(
             "flips", "bars", "Flips in both directions", ["system", "perturbation", "direction", "units"],
@@ -146,7 +155,7 @@ def _table(contest: Contest, index: int) -> Grid:
     titles = [_title(systems[0], name) for name in COLUMNS]
     coref = {system.name: words.figure(score) for system in systems if (score := system.known("coref_jga"))}
     figures = [figure if single else f"{figure} ({name})" for name, figure in coref.items()]
-    note = NOTE + (f" Coreference JGA: {words.join_words(figures)}." if figures else "")
+    note = f"{NOTE} {_note_units(systems)}" + (f" Coreference JGA: {words.join_words(figures)}." if figures else "")
     columns = ["set", *([] if single else ["system"]), *titles]
     return grid(GridHead("checkdst", "Every set", columns, note), lines, contest, index)
 
@@ -158,7 +167,13 @@ def _wide_table(contest: Contest, index: int, perturbed: Sequence[str]) -> Grid:
     shown = [name for name in (*COLUMNS, "coref_jga", *perturbed) if name in owners]
     lines = [Line([system.name], [(system, name, "all") for name in shown]) for system in systems]
     columns = ["system", *(owners[name].metric(name).title for name in shown)]
-    return grid(GridHead("checkdst", "Every set", columns, NOTE), lines, contest, index)
+    note = f"{NOTE} {_note_units(systems)}"
+    return grid(GridHead("checkdst", "Every set", columns, note), lines, contest, index)
+
+
+def _note_units(systems: Sequence[ScoredSystem]) -> str:
+    scores = [score for system in systems if (score := system.known("jga"))]
+    return f"JGA and cJGA are over {_describe_units(scores)}."
 
 
 def _title(system: ScoredSystem, name: str) -> str:
@@ -172,7 +187,7 @@ def _flip_examples(systems: Sequence[ScoredSystem]) -> list[Block]:
     """Single flips, those that begin something first; of several systems some of each, to be chosen by system."""
     items: list[Example] = []
     for system in systems:
-        flips = sort_causes_first(system.source.findings(Flip))
+        flips = sort_causes_first(system.findings(Flip))
         for flip, inherited in flips[: examples_per_system(SHOWN, systems)]:
             facts = ["right before, wrong after" if flip.right == "before" else "wrong before, right after"]
             facts += ["as in the turn before"] if inherited else []
@@ -187,7 +202,7 @@ def _flip_examples(systems: Sequence[ScoredSystem]) -> list[Block]:
             )  # fmt: skip
     note = "Words that only the original has are struck, words that only the twin has are underlined."
     note += " Flips that only carry on that of the turn before come last."
-    total = sum(len(system.source.findings(Flip)) for system in systems)
+    total = sum(len(system.findings(Flip)) for system in systems)
     return [Examples("Flipped units", items, note, total)] if items else []
 
 

@@ -27,6 +27,7 @@ from troth.stats.paired import Change, difference_bounds, paired
 SWAPS = 5000  # random swaps, and more for many tests:
 FOR_EACH = 40  # test of a family, so that the least p stays well below 0.05 with Holm's correction
 NAMED = 4  # systems that a sentence names
+SMALL = 1e-9  # the size of a difference that is not one of shares
 BETTER, WORSE, LEVEL_WITH, APART = "bw=-"  # what a system is, against a base: as the page's script reads it
 
 
@@ -37,23 +38,32 @@ class Contest:
     systems: Sequence[ScoredSystem]
     base: str
     headline: Sequence[str]  # the metrics that the summary speaks of, the main one first
+    elsewhere: Sequence[str] = ()  # metrics that another contest of the section tests for the same systems
 
     @classmethod
-    def of(cls, systems: Sequence[ScoredSystem], headline: Sequence[str]) -> Contest:
+    def between(
+        cls, systems: Sequence[ScoredSystem], headline: Sequence[str], *, elsewhere: Sequence[str] = ()
+    ) -> Contest:
         """Systems in the order given; the main metric is the first of `headline` that any has."""
         shown = [metric for metric in headline if any(system.known(metric) for system in systems)]
         ranked = sorted(systems, key=lambda system: _rank(system.known(shown[0]))) if shown else systems
-        return cls(ranked, systems[0].name if systems else "", shown)
+        return cls(ranked, systems[0].name if systems else "", shown, elsewhere)
 
     @cached_property
     def metrics(self) -> list[str]:
         """What is tested against a base: headline metrics if there are any; none that derives from another of the run.
 
-        Twenty metrics that say much the same, tested together, would leave none of them a chance to be told.
+        Twenty metrics that say much the same, tested together, would leave none of them a chance to be told. So a
+        metric that repeats another one that is tested is not tested itself.
         """
         every = dict.fromkeys(metric for system in self.systems for metric in system.overall)
         declared = {metric.name: metric for system in self.systems for metric in system.source.result.metrics}
-        underived = [name for name in every if name not in declared or declared[name].of not in every]
+        tested = {*every, *self.elsewhere}
+        underived = [
+            name
+            for name in every
+            if name not in declared or (declared[name].of not in every and declared[name].repeats not in tested)
+        ]
         main = [name for name in underived if name in declared and declared[name].headline] or underived
         shared = [metric for metric in every if sum(system.known(metric) is not None for system in self.systems) > 1]
         return [metric for metric in shared if metric in main or metric in self.headline]
@@ -107,7 +117,7 @@ class Contest:
         if math.isnan(self.test(base, other, metric)):
             return None, None
         sides = [side for name in (base, other) for side in self.system(name).sums(metric)]
-        low, high, _ = difference_bounds(Change.of(paired(*sides).metric(0)))
+        low, high, _ = difference_bounds(Change.from_sums(paired(*sides).metric(0)))
         return low, high
 
 
@@ -165,14 +175,65 @@ def _ranges(contest: Contest) -> dict[str, list[tuple[float | None, float | None
     return {metric: [contest.range(*pair, metric) for pair in combinations(names, 2)] for metric in contest.headline}
 
 
+class SummaryLine(str):
+    """A sentence of the summary, with the size of the difference that it tells: the largest is told first."""
+
+    __slots__ = ("size",)
+    size: float  # of a share; 0 where nothing differs beyond noise
+
+    def __new__(cls, text: str, size: float = 0.0) -> SummaryLine:
+        line = super().__new__(cls, text)
+        line.size = size
+        return line
+
+
+def with_title(line: str, title: str) -> SummaryLine:
+    """A line of the summary under the title of its section."""
+    return SummaryLine(f"{title}: {line}", line.size if isinstance(line, SummaryLine) else 0.0)
+
+
+def sort_lines(lines: Iterable[str]) -> list[str]:
+    """Lines of the summary, those with the largest difference beyond noise first."""
+    in_order = sorted(lines, key=lambda line: -line.size if isinstance(line, SummaryLine) else 0.0)
+    return list(map(str, in_order))  # plain text, which the page can encode
+
+
 def summary_lines(contest: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> list[str]:
-    """What the summary says of several systems. `marks`: those of the page (`tested`)."""
-    spoken = [metric for metric in metrics if metric in contest.metrics]
+    """What the summary says of several systems, the largest difference first. `marks`: those of the page (`tested`).
+
+    It speaks of some metrics, and of the one in which systems differ most beyond noise.
+    """
     if len(contest.systems) < 2:
         return []
-    is_pair = len(contest.systems) == 2
-    lines = [_pair(contest, marks, spoken)] if is_pair else [_leader(contest, marks, metric) for metric in spoken]
+    spoken = [metric for metric in metrics if metric in contest.metrics]
+    others = [m for m in contest.metrics if m not in contest.headline and contest.systems[0].metric(m).scale == "share"]
+    sizes = {metric: _difference_size(contest, marks, metric) for metric in (*spoken, *others)}
+    largest = max(sizes, key=lambda metric: sizes[metric], default="")
+    if largest in others and sizes[largest] > 0:
+        spoken = [largest, *spoken]
+    spoken = sorted(spoken, key=lambda metric: -sizes[metric])
+    if len(contest.systems) == 2:
+        lines = [SummaryLine(_pair(contest, marks, spoken), max((sizes[metric] for metric in spoken), default=0.0))]
+    else:
+        lines = [SummaryLine(_leader(contest, marks, metric), sizes[metric]) for metric in spoken]
     return [line for line in lines if line] + uncompared_notes(contest, metrics)
+
+
+def _difference_size(contest: Contest, marks: Mapping[str, Sequence[str]], metric: str) -> float:
+    """The largest difference beyond noise from the base, or of three systems or more from the best; 0 without any.
+
+    Of a metric that is no share, it is next to 0: its size says nothing beside that of shares.
+    """
+    base = contest.base if len(contest.systems) == 2 else _best_system(contest, metric).name
+    letters = marks[base][contest.metrics.index(metric)]
+    differing = [s.name for s, letter in zip(contest.systems, letters, strict=True) if letter in (BETTER, WORSE)]
+    if contest.systems[0].metric(metric).scale != "share":
+        return SMALL if differing else 0.0
+    return max((abs(contest.difference(base, name, metric)) for name in differing), default=0.0)
+
+
+def _best_system(contest: Contest, metric: str) -> ScoredSystem:
+    return min((s for s in contest.systems if s.known(metric)), key=lambda s: _rank(s.known(metric)))
 
 
 def _pair(contest: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> str:
@@ -199,15 +260,15 @@ def _pair(contest: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequenc
 
 def _leader(contest: Contest, marks: Mapping[str, Sequence[str]], metric: str) -> str:
     """The best of three systems or more, and those that the marks of the page do not tell from it."""
-    known = [s for s in contest.systems if s.known(metric)]
-    best = min(known, key=lambda s: _rank(s.known(metric)))
+    best = _best_system(contest, metric)
     letters = marks[best.name][contest.metrics.index(metric)]
     near = [
         s.name for s, letter in zip(contest.systems, letters, strict=True) if letter == LEVEL_WITH and s is not best
     ]
     scale = best.metric(metric).scale
     value = words.number(best.value(metric), scale) + ("%" if scale in PERCENT else "")
-    start = f"Best in {_title_in_sentence(contest, metric)}: {best.name} ({value})"
+    over = [f"over {words.unit_noun(score)}" for score in [best.known(metric)] if score and "unit" in score.recipe]
+    start = f"Best in {_title_in_sentence(contest, metric)}: {best.name} ({', '.join([value, *over])})"
     if Marked(best.name, metric, ALL) not in contest.best:
         return f"{start}, by settings that differ."
     if not near:

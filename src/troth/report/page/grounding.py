@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 
 from troth import stats
 from troth.core.score import Score
 from troth.grounding.claims import SUPPORTED, format_claim
+from troth.grounding.doubts import doubted_words
 from troth.grounding.score import TASK
 from troth.report.page import cards, words
 from troth.report.page.contests import Contest, mark_contests, summary_lines
 from troth.report.page.model import Block, Cell, Chart, Example, Examples, Heading, Piece, Section, Text
 from troth.report.sources import ScoredSystem, Source
 from troth.storage.explorer import ResponseView
+from troth.text.normalize import compose
 
 QUESTION = "Is it true to its document?"
 BINS = 20
@@ -31,23 +32,13 @@ LEAD = (
     "A response that answers from a document should say what the document says. "
     "A metric puts a number on it; labels by people tell how far the number is to be trusted."
 )
-# Words that stand in any text; short ones are passed over anyway.
-COMMON = frozenset(
-    """
-    about above after again also although always another because been before being both came come comes could
-    does doing done each even ever every from goes going have having here hers himself into itself just know
-    like made make many maybe more most much must myself never only other ours over really same shall should
-    since some such sure than that thats their them then there these they thing things think this those through
-    under until upon very want well were what when where which while will with within would yeah your yours
-    """.split()  # noqa: SIM905
-)
 
 
 def contribute(sources: Sequence[Source]) -> cards.Contribution:
     if not (systems := cards.systems_of(sources, TASK.name)):
         return cards.Contribution()
     names = headline(systems[0])
-    contest = Contest.of(systems, names)
+    contest = Contest.between(systems, names)
     marked = mark_contests(contest)
     answer = None
     if names:
@@ -213,7 +204,7 @@ def _examples(systems: Sequence[ScoredSystem], metric: str) -> list[Block]:
         for views, group in ((lowest, "least faithful"), (deceived, "scored high, not supported")):
             chosen = group if len(systems) == 1 else f"{system.name}, {group}"
             shown += (_example(view, metric, title, chosen) for view in views[:most])
-    note = "Marked: words of the response that stand neither in the document nor in what was said before."
+    note = "Marked: words of the response that the document does not support."
     return [Examples("Least faithful responses", shown, note, total)] if shown else []
 
 
@@ -229,21 +220,12 @@ def _example(view: ResponseView, metric: str, title: str, group: str) -> Example
 
 
 def mark_unsupported(view: ResponseView) -> list[Piece]:
-    """The response with the content words marked that nothing before it has."""
-    known = set(map(_stem, re.findall(r"\w+", " ".join((view.document, *view.history)).lower())))
+    """The response with the words marked that its document does not support, as everywhere in troth."""
     pieces: list[Piece] = []
-    for match in re.finditer(r"\w+|\W+", view.text):
-        word = match[0]
-        lower = word.lower()
-        content = (len(word) > 3 or word.isdigit()) and lower not in COMMON and re.match(r"\w", word) is not None
-        mark = "!" if content and _stem(lower) not in known else ""
-        if pieces and pieces[-1].mark == mark:
-            pieces[-1] = Piece(pieces[-1].text + word, mark)
-        else:
-            pieces.append(Piece(word, mark))
-    return pieces
-
-
-def _stem(word: str) -> str:
-    """Without the commonest endings, as many as there are: "carries" and "carried" are one word here."""
-    return re.sub(r"(?<=\w{3})(?:ing|ed|[seyi])+$", "", word)
+    text, at = compose(view.text), 0
+    for word in doubted_words(view.document, view.text):
+        if word.unsupported:
+            pieces += [Piece(text[at : word.start], ""), Piece(text[word.start : word.end], "!")]
+            at = word.end
+    pieces.append(Piece(text[at:], ""))
+    return [piece for piece in pieces if piece.text]

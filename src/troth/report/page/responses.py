@@ -30,7 +30,7 @@ LEAD = (
 
 
 def contribute(sources: Sequence[Source]) -> cards.Contribution:
-    contest = Contest.of(cards.systems_of(sources, TASK.name), HEADLINE)
+    contest = Contest.between(cards.systems_of(sources, TASK.name), HEADLINE)
     if not contest.systems:
         return cards.Contribution()
     marked = mark_contests(contest)

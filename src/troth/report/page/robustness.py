@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from troth.report.page import checkdst, sgdx
+from troth.report.page import checkdst, sgdx, stress
 from troth.report.page.cards import Contribution, contribution, systems_of
-from troth.report.page.contests import Contest, mark_contests, summary_lines
+from troth.report.page.contests import Contest, SummaryLine, mark_contests, summary_lines
 from troth.report.page.model import Block, Heading, Section
 from troth.report.sources import Source
 from troth.robustness.checkdst import TASK as CHECKDST
@@ -22,11 +22,19 @@ LEAD = (
 def contribute(sources: Sequence[Source]) -> Contribution:
     perturbed, worded = systems_of(sources, CHECKDST.name), systems_of(sources, SGDX.name)
     spoken = checkdst.headline(perturbed)
-    users, schemas = Contest.of(perturbed, spoken[::-1]), Contest.of(worded, sgdx.headline(worded))
+    users = Contest.between(perturbed, spoken[::-1])
+    both = {system.name for system in worded} <= {system.name for system in perturbed}
+    schemas = Contest.between(worded, sgdx.headline(worded), elsewhere=users.metrics if both else ())
     marked = mark_contests(users, schemas)
     if any(source.result.task == TRACKING.name for source in sources):
         spoken = spoken[1:]  # the section on state tracking speaks of JGA already
-    lines = summary_lines(users, marked[0].marks, spoken) + summary_lines(schemas, marked[1].marks, schemas.headline)
+    stresses = stress.stress_lines(stress.pair_trackers(perturbed, worded))
+    lines = summary_lines(users, marked[0].marks, spoken)
+    if stresses:  # they speak of JGA under the wordings, too, and come first of this section
+        largest = max((line.size for line in lines if isinstance(line, SummaryLine)), default=0.0)
+        lines = [*(SummaryLine(line, largest) for line in stresses), *lines]
+    else:
+        lines += summary_lines(schemas, marked[1].marks, schemas.headline)
     blocks: list[Block] = []
     if users.systems:
         blocks += [Heading("When the user says it in other words"), *checkdst.blocks(users, 0)]

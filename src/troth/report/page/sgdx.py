@@ -100,17 +100,19 @@ def blocks(contest: Contest, index: int) -> list[Block]:
     points = [point for system in systems for point in _points(system)]
     split = single and any(point[2] != "all" for point in points)
     title, scale = _title(systems[0]), systems[0].metric(metrics_of(systems[0]).sensitivity).scale
+    scores = [score for system in systems if (score := system.known(metrics_of(system).average))]
+    over = f"{title} over {words.unit_noun(*scores)}"
     return [
         Chart(
             "wordings", "lines", f"{title} under each wording of the schema",
             ["system", "services", "wording", "value", "low", "high", "n"], rows, "wording", "value",
-            "services" if single else "system", "low", "high", x_title="wording", y_title=title, percent=True,
+            "services" if single else "system", "low", "high", x_title="wording", y_title=over, percent=True,
             note="A steady system is a level line. SGD-X's variants move further from the original from v1 to v5.",
         ),
         Chart(
             "sensitivity", "scatter", "Sensitivity against accuracy, by service",
             ["system", "service", "services", "accuracy", "sensitivity"], points, "accuracy", "sensitivity",
-            "services" if split else "system", label="service", x_title=f"{title} over the wordings",
+            "services" if split else "system", label="service", x_title=f"{over}, mean over the wordings",
             y_title="schema sensitivity", percent=True, plain="" if scale in PERCENT else "sensitivity",
             note="Lower right is best: right, and steady. A service that is always wrong is steady, too.",
         ),
@@ -133,7 +135,7 @@ def _wavering_examples(systems: Sequence[ScoredSystem]) -> list[Block]:
     items: list[Example] = []
     for system in systems:
         texts = system.source.tallies.texts
-        for unit in system.source.findings(VaryingUnit)[: examples_per_system(SHOWN, systems)]:
+        for unit in system.findings(VaryingUnit)[: examples_per_system(SHOWN, systems)]:
             said, service = texts.get((unit.dialogue, unit.turn)), unit.service or ""
             items.append(
                 Example(
@@ -143,5 +145,5 @@ def _wavering_examples(systems: Sequence[ScoredSystem]) -> list[Block]:
                     unit.dialogue, str(unit.turn), group=service if len(systems) == 1 else system.name,
                 )
             )  # fmt: skip
-    total = sum(len(system.source.findings(VaryingUnit)) for system in systems)
+    total = sum(len(system.findings(VaryingUnit)) for system in systems)
     return [Examples("Units that waver most", items, "Score under each wording, in percent.", total)] if items else []

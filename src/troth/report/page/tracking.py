@@ -36,7 +36,7 @@ LEAD = (
 
 def contribute(sources: Sequence[Source]) -> Contribution:
     runs = [source for source in sources if source.result.task == TRACKING.name]
-    contest = Contest.of([group[0] for source in runs for group in profiles(source)], HEADLINE)
+    contest = Contest.between([group[0] for source in runs for group in profiles(source)], HEADLINE)
     if not contest.systems:
         return Contribution()
     marked = mark_contests(contest)
@@ -215,6 +215,7 @@ def _turn_charts(systems: Sequence[ScoredSystem]) -> list[Block]:
     note = "The band is the 95% interval over dialogues." if len(systems) <= MANY else ""
     if rows_by_metric["turn_match"]:
         note += " JGA counts a mistake in every turn that carries it on, turn match only where it is made."
+    units = words.unit_noun(*(score for system in systems if (score := system.known("jga"))))
     plots = rows_by_metric if several else {"jga": [row for rows in rows_by_metric.values() for row in rows]}
     return [
         Chart(
@@ -222,8 +223,8 @@ def _turn_charts(systems: Sequence[ScoredSystem]) -> list[Block]:
             f"{systems[0].metric(metric).title} by user turn" if several else "Accuracy by user turn",
             ["system", "metric", "turn", "value", "low", "high", "n"], rows, "turn", "value",
             "system" if several else "metric", "low", "high", note=note if metric == "jga" else "",
-            x_title="user turn, from 0", y_title=systems[0].metric(metric).title if several else "accuracy",
-            percent=True,
+            x_title="user turn, from 0",
+            y_title=f"{systems[0].metric(metric).title if several else 'accuracy'} over {units}", percent=True,
         )
         for metric, rows in plots.items()
     ]  # fmt: skip

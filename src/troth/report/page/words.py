@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 from troth.core import table
 from troth.core.metric import PERCENT, Scale
@@ -75,6 +76,12 @@ def base_title(title: str, variant: str) -> str:
     return title.removesuffix(variant).rstrip(":, ").removesuffix(" under") if title.endswith(variant) else title
 
 
-def unit_noun(score: Score) -> str:
-    """What a score is over: turns or frames."""
-    return score.recipe.get("unit", "unit") + "s"
+def unit_noun(*scores: Score) -> str:
+    """What scores are over: turns or frames; units where they differ, or do not say."""
+    units = {score.recipe.get("unit", "unit") for score in scores}
+    return (units.pop() if len(units) == 1 else "unit") + "s"
+
+
+def name_units(about: str, scores: Iterable[Score]) -> str:
+    """What a metric says of itself, with its units by their name: "share of turns whose whole state is right"."""
+    return re.sub(r"\bunits\b", unit_noun(*scores), about)

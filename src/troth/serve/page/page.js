@@ -10,8 +10,8 @@ const made = (tag, text, kind) => {
 const SUPPORT = ["supported", "unsupported", "free"];
 
 function shown(answer) {
-  const verdict = { true: "Faithful.", false: "Not faithful.", null: `No verdict: ${answer.reason}.` }[answer.faithful];
-  at("verdict").textContent = verdict;
+  const verdicts = { true: "Faithful.", false: "Not faithful." };
+  at("verdict").textContent = verdicts[answer.faithful] || `No verdict: ${answer.reason}.`;
   at("words").replaceChildren();
   for (const word of answer.words || []) {
     const kind = SUPPORT.includes(word.support) ? word.support : "free";
@@ -19,6 +19,11 @@ function shown(answer) {
     if (kind === "unsupported") node.title = "not supported by the document";
     at("words").append(node, " ");
   }
+  at("findings").replaceChildren(...(answer.findings || []).map((one) => {
+    const row = made("li", `${one.kind}: ${one.sentence}`);
+    row.append(made("blockquote", one.passage));
+    return row;
+  }));
   const said = { true: "yes", false: "no" };
   at("scores").replaceChildren(...answer.scores.map((one) => {
     const row = document.createElement("tr");
@@ -34,6 +39,7 @@ async function asked(event) {
   at("answer").hidden = false;
   at("verdict").textContent = "…";
   at("words").replaceChildren();
+  at("findings").replaceChildren();
   at("scores").replaceChildren();
   try {
     const headers = { "Content-Type": "application/json" };

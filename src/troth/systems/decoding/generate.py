@@ -51,7 +51,7 @@ class GenerateSettings:
 
 
 class Generation(msgspec.Struct, frozen=True):
-    """What was generated."""
+    """Summary of generated responses."""
 
     responses: int
     tokens: int

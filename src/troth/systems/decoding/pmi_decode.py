@@ -200,7 +200,7 @@ class PmiDecode(LogitsProcessor):  # type: ignore[misc]
 
 
 class Paired(LogitsProcessor):  # type: ignore[misc]
-    """Equation 8 where the second half of the rows are the contexts of the first half without their documents.
+    """Applies equation 8 to a batch whose second half repeats the contexts of the first half without documents.
 
     Both halves get the same scores, so that greedy decoding and beam search choose the same tokens for both. To sample,
     `generate` decodes greedily and the tokens are drawn here, each row's by a generator of its own.

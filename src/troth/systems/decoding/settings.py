@@ -36,11 +36,12 @@ class Setting:
     def __post_init__(self) -> None:
         """Refuses numbers out of range, and NaN, which is in none."""
         if not 0 <= self.alpha <= 1:
-            raise UserError(f"alpha is {self.alpha}", hint="it is from 0 to 1")
+            raise UserError(f"cannot be {self.alpha}", option="alpha", hint="it is from 0 to 1")
         if not 0 < self.top_p <= 1:
-            raise UserError(f"top_p is {self.top_p}", hint="it is above 0, and at most 1")
+            raise UserError(f"cannot be {self.top_p}", option="top_p", hint="it is above 0, and at most 1")
         if not 0 < self.temperature <= HOTTEST:
-            raise UserError(f"temperature is {self.temperature}", hint=f"it is above 0, and at most {HOTTEST}")
+            hint = f"it is above 0, and at most {HOTTEST}"
+            raise UserError(f"cannot be {self.temperature}", option="temperature", hint=hint)
 
     @property
     def plain(self) -> Setting:

@@ -60,7 +60,7 @@ class RespondSettings:
 
 
 class Responses(msgspec.Struct, frozen=True):
-    """What was generated."""
+    """Summary of generated responses."""
 
     turns: int
     systems: tuple[str, ...]

@@ -70,7 +70,7 @@ class ResponseTrainSettings:
 
 
 class TrainedGenerator(msgspec.Struct, frozen=True):
-    """What a training run came to."""
+    """Result of a training run."""
 
     folder: str
     steps: int

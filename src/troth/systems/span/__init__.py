@@ -105,7 +105,9 @@ class SpanModel(Tracking, TrainableTracker[SpanExample]):
         self.module.eval()
         whose = self._torch.from_numpy(segments)
         with self._torch.inference_mode():
-            words: Floats = self.module.words(self._lower(self._torch.from_numpy(ids), whose), whose).float().numpy()
+            words: Floats = (
+                self.module.read_words(self._lower(self._torch.from_numpy(ids), whose), whose).float().numpy()
+            )
         return words
 
     def ask(self, words: Floats, arrays: Inputs) -> Answers:

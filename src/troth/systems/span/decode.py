@@ -20,7 +20,7 @@ SCORES = len(Status) + 5
 
 
 class Answers(NamedTuple):
-    """What the network says about each query of each row."""
+    """Scores of each query in each row."""
 
     scores: Floats  # R, Q, SCORES
     places: Floats  # 4, R, Q, L: first and last token among the user's words, then among the system's
@@ -54,10 +54,11 @@ class _Reading:
     def state(self, row: int) -> State:
         layout, scores = self.example.rows[row].layout, self.answers.scores[row]
         mine = self.memory[layout.service]
-        values = {slot: self._value(row, number) for number, slot in enumerate(layout.slots)}
-        mine.state.update({slot: value for slot, value in values.items() if value})
         queries: Sequence[int] = [0, *layout.intents.values()]
         mine.intent = [None, *layout.intents][int(scores[queries, INTENT].argmax())]
+        if mine.intent or mine.state or not layout.intents:  # else nobody has asked for anything of this service yet
+            values = {slot: self._value(row, number) for number, slot in enumerate(layout.slots)}
+            mine.state.update({slot: value for slot, value in values.items() if value})
         requested = tuple(slot for number, slot in enumerate(layout.slots) if scores[1 + number, REQUESTED] > 0)
         return State(mine.intent or "NONE", requested, {slot: (value,) for slot, value in mine.state.items()})
 

@@ -54,7 +54,7 @@ class Words(NamedTuple):
     user: int  # where the user's tokens begin
     offsets: NDArray[np.int64]  # of each token in its utterance; -1 for the special ones
 
-    def place(self, span: Place, *, user: bool) -> Place | None:
+    def find_place(self, span: Place, *, user: bool) -> Place | None:
         """The first and the last token of a span of characters of one utterance."""
         begin, end = (self.user, len(self.ids) - 1) if user else (1, self.user - 1)
         offsets = self.offsets[begin:end]
@@ -139,7 +139,7 @@ def label_turn(turn: TrackerTurn, layouts: Mapping[str, Layout], tokens: Tokens)
     for name, layout in layouts.items():
         others = sources(layouts, name)
         labels = _Labels(layout, memory[name], words, [value_at(memory, source) for source in others])
-        rows.append(Row(layout, known[name], others, labels.of(turn)))
+        rows.append(Row(layout, known[name], others, labels.label(turn)))
     return TurnFeatures(words, rows)
 
 
@@ -161,7 +161,7 @@ class _Labels:
             carried=np.full((count, len(held)), -1),
         )
 
-    def of(self, turn: TrackerTurn) -> Target:
+    def label(self, turn: TrackerTurn) -> Target:
         answer = turn.past[-1] if turn.past and turn.past[-1].speaker == "SYSTEM" else None
         for frame in answer.frames if answer else ():
             if frame.service == self.layout.service:
@@ -229,7 +229,7 @@ class _Labels:
     def _find_spans(self, frame: Frame, *, user: bool) -> dict[str, Place]:
         found = {}
         for span in frame.spans or ():
-            place = self.words.place((span.start, span.exclusive_end), user=user) if span.start >= 0 else None
+            place = self.words.find_place((span.start, span.exclusive_end), user=user) if span.start >= 0 else None
             if place is not None:
                 found[span.slot] = place
         return found

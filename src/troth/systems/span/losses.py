@@ -1,4 +1,4 @@
-"""What the network is trained to make small."""
+"""Losses of the span network."""
 
 from __future__ import annotations
 

@@ -111,9 +111,9 @@ class SpanNetwork(nn.Module):  # type: ignore[misc]
 
     def forward(self, states: Tensor, segments: Tensor, rows: tuple[Tensor, ...]) -> Outputs:
         """`states` are those of `lower`; `rows` are the arrays of `Inputs` from `turn` on."""
-        return self.ask(self.words(states, segments), segments, rows)
+        return self.ask(self.read_words(states, segments), segments, rows)
 
-    def words(self, states: Tensor, segments: Tensor) -> Tensor:
+    def read_words(self, states: Tensor, segments: Tensor) -> Tensor:
         """The tokens of turns as they are read, whatever the schema."""
         states, mask = states + self.segment(segments), segments != PADDING
         for layer in self.layers:

@@ -40,7 +40,7 @@ class Tracking(ABC):
 
     @abstractmethod
     def ask(self, words: Floats, arrays: Inputs) -> Answers:
-        """What the network answers about turns that it has read."""
+        """Returns the scores of all queries for turns that were read."""
 
     @abstractmethod
     def sentences(self, texts: Texts) -> Floats:

@@ -1,0 +1,187 @@
+"""What each stress costs a tracker, and where another one does better: sentences for the summary and the demo.
+
+A stress is a perturbed test set of CheckDST or the other wordings of SGD-X. Each comparison is of joint goal accuracy,
+paired by dialogue. The costs of one tracker are a family of tests for Holm's correction, and so are the differences
+between two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from troth import stats
+from troth.report.page import sgdx, words
+from troth.report.sources import ScoredSystem
+from troth.stats.contests import LEVEL
+
+RESAMPLES = 2000  # of intervals and tests
+PERTURBED = {"NED": "unknown names", "SDI": "hesitations and slips", "PI": "paraphrases"}
+REWORDED = "schemas in other words"
+ORIGINAL = "the dialogues as they are"
+
+
+class StressRuns(NamedTuple):
+    """A tracker's runs of CheckDST and of SGD-X."""
+
+    perturbed: ScoredSystem
+    worded: ScoredSystem
+
+
+class Shift(NamedTuple):
+    """Joint goal accuracy of one side and of the other, with the interval of the difference, and p by Holm."""
+
+    what: str  # the stress
+    before: float
+    after: float
+    low: float | None
+    high: float | None
+    p: float
+
+    @property
+    def is_shown(self) -> bool:
+        return self.p < LEVEL and self.is_apart
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the interval lies on one side of 0."""
+        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
+
+    @property
+    def where(self) -> str:
+        return f"{'on' if self.what == ORIGINAL else 'under'} {self.what}"
+
+    @property
+    def points(self) -> str:
+        return f"{words.percent(abs(self.after - self.before))} points"
+
+    @property
+    def levels(self) -> str:
+        """The two values in percent, and the interval."""
+        return f"{words.percent(self.before, 0)}% to {words.percent(self.after, 0)}%, {self.bounds}"
+
+    @property
+    def bounds(self) -> str:
+        if self.low is None or self.high is None:
+            return "too few dialogues for an interval"
+        text = words.bounds(self.low, self.high, "share")
+        return f"{text} before the correction for many tests" if self.is_apart and not self.is_shown else text
+
+
+Side = tuple[ScoredSystem, str]  # a system and a metric
+
+
+def pair_trackers(perturbed: Sequence[ScoredSystem], worded: Sequence[ScoredSystem]) -> list[StressRuns]:
+    """Trackers with both kinds of run, if these are about joint goal accuracy and all trackers have both."""
+    by_name = {system.name: system for system in worded}
+    if {system.name for system in perturbed} != by_name.keys() or any(
+        sgdx.metrics_of(system).base != "jga" for system in worded
+    ):
+        return []
+    return [StressRuns(system, by_name[system.name]) for system in perturbed if system.known("jga")]
+
+
+def stress_lines(trackers: Sequence[StressRuns]) -> list[str]:
+    """What breaks the first tracker; of two, also where the second is better, where worse, and where none is shown."""
+    if not trackers:
+        return []
+    lines = [_describe_costs(trackers[0]), *([_describe_gains(*trackers)] if len(trackers) == 2 else [])]
+    return [line for line in lines if line]
+
+
+def _describe_costs(tracker: StressRuns) -> str:
+    shifts = sorted(_costs(tracker), key=lambda shift: shift.after - shift.before)
+    name, noun = tracker.perturbed.name, words.unit_noun(tracker.perturbed.scores["jga", "all"])
+    right = f"{words.percent(tracker.perturbed.value('jga'), 0)}% of {noun} in which it has the whole state right"
+    lost, gained, rest = _split(shifts)
+    if not shifts:
+        return ""
+    if lost:
+        costs = [f"{shift.what} cost it {shift.points} ({shift.bounds})" for shift in lost]
+        parts = [f"What breaks {name}, of the {right}: {words.join_words(costs)}"]
+    else:
+        parts = [f"Nothing is shown to break {name}, with {right}"]
+    if gained:
+        parts.append(f"it gains {words.join_words([f'{one.points} {one.where} ({one.bounds})' for one in gained])}")
+    if rest:
+        parts.append(f"no loss shown {words.join_words([f'{one.where} ({one.bounds})' for one in rest])}")
+    return "; ".join(parts) + "."
+
+
+def _describe_gains(base: StressRuns, other: StressRuns) -> str:
+    ours, theirs = base.perturbed.name, other.perturbed.name
+    shifts = _gains(base, other)
+    worse, better, rest = _split(shifts)
+    if not shifts:
+        return ""
+    if better:
+        gains = [f"{shift.points} {shift.where} ({shift.levels})" for shift in better]
+        parts = [f"What {theirs} improves on {ours}: {words.join_words(gains)}"]
+    else:
+        parts = [f"{theirs} is nowhere shown to be better than {ours}"]
+    if worse:
+        losses = [f"{shift.points} {shift.where} ({shift.levels})" for shift in worse]
+        parts.append(f"it is worse by {words.join_words(losses)}")
+    if rest:
+        parts.append(f"no difference shown {words.join_words([f'{one.where} ({one.bounds})' for one in rest])}")
+    return "; ".join(parts) + "."
+
+
+def _split(shifts: Sequence[Shift]) -> tuple[list[Shift], list[Shift], list[Shift]]:
+    """What falls, what rises, and what may be noise."""
+    falls = [shift for shift in shifts if shift.is_shown and shift.after < shift.before]
+    rises = [shift for shift in shifts if shift.is_shown and shift.after > shift.before]
+    return falls, rises, [shift for shift in shifts if not shift.is_shown]
+
+
+def _costs(tracker: StressRuns) -> list[Shift]:
+    """Each stress against the dialogues as they are."""
+    perturbed, worded, called = *tracker, sgdx.metrics_of(tracker.worded)
+    pairs = {
+        PERTURBED.get(variant, variant): ((perturbed, "jga"), (perturbed, metric))
+        for variant, metric in _perturbations(perturbed)
+    }
+    pairs[REWORDED] = (worded, called.original), (worded, called.average)
+    return _shifts(pairs)
+
+
+def _gains(base: StressRuns, other: StressRuns) -> list[Shift]:
+    """The second tracker against the first, with and without each stress."""
+    pairs: dict[str, tuple[Side, Side]] = {ORIGINAL: ((base.perturbed, "jga"), (other.perturbed, "jga"))}
+    for variant, metric in _perturbations(base.perturbed):
+        pairs[PERTURBED.get(variant, variant)] = (base.perturbed, metric), (other.perturbed, metric)
+    sides = [(tracker.worded, sgdx.metrics_of(tracker.worded).average) for tracker in (base, other)]
+    pairs[REWORDED] = sides[0], sides[1]
+    return _shifts(pairs)
+
+
+def _perturbations(system: ScoredSystem) -> Iterator[tuple[str, str]]:
+    for metric in system.derived("jga"):
+        if system.known(metric.name):
+            yield metric.variant, metric.name
+
+
+def _shifts(pairs: dict[str, tuple[Side, Side]]) -> list[Shift]:
+    """The pairs that can be compared, tested together."""
+    tested = []
+    for what, (before, after) in pairs.items():
+        if not _are_comparable(before, after):
+            continue
+        sums = [np.stack([side], axis=1) for system, metric in (before, after) for side in system.sums(metric)]
+        (test,) = stats.compare(*sums, resamples=RESAMPLES, seed=0)
+        value = before[0].value(before[1]) or 0.0
+        tested.append(Shift(what, value, value + test.difference, test.low, test.high, test.p_randomization))
+    corrected = stats.holm([shift.p for shift in tested])
+    return [shift._replace(p=p) for shift, p in zip(tested, corrected, strict=True)]
+
+
+def _are_comparable(before: Side, after: Side) -> bool:
+    """Whether both sides are known by dialogue, for the same dialogues; of two systems, also by the same recipe."""
+    (system, metric), (other, other_metric) = before, after
+    scores = [system.known(metric), other.known(other_metric)]
+    if not all(scores) or not (system.has_rows(metric) and other.has_rows(other_metric)):
+        return False
+    alike = system is other or len({score.identity for score in scores if score}) == 1
+    return alike and system.dialogues == other.dialogues and not system.differs(other)

@@ -1,0 +1,183 @@
+"""The training loop of both entailment models: a mixture of sources, a budget of time, checkpoints.
+
+The learning rate is warmed up, held, and decays linearly over the last `--decay` share of the time; the same command
+resumes from the last checkpoint. Batches hold pairs of similar length and a fixed number of tokens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from training.nli.data import LABELS
+from training.nli.documents import UNSUPPORTED
+
+MAX_TOKENS = 224
+SMOOTHING = 0.03
+# Plain entailment comes first: from all sources at once the model learns nothing for the first hundreds of steps.
+OPENING, OPENING_SOURCES = 130, ("mnli", "snli", "cad", "fever")
+Row = dict[str, Any]
+
+
+class Classifier(Protocol):
+    """What is trained: logits of a batch, and the parameters that change, with their learning rates."""
+
+    tokenizer: Any
+
+    def __call__(self, encoded: Any) -> Any: ...
+
+    def trained(self) -> dict[str, Any]: ...
+
+    def rates(self, rate: float) -> list[dict[str, Any]]: ...
+
+
+def pair_loss(logits: Any, labels: Sequence[str]) -> Any:
+    """Cross entropy with smoothed labels; `unsupported` only says that it is not entailment."""
+    log = logits.log_softmax(-1)
+    not_entailed = log[:, 1:].logsumexp(-1)
+    losses = [
+        -not_entailed[i] if label == UNSUPPORTED
+        else -(1 - SMOOTHING) * log[i, LABELS.index(label)] - SMOOTHING * log[i].mean()
+        for i, label in enumerate(labels)
+    ]  # fmt: skip
+    return torch.stack(losses).mean()
+
+
+class Sampler:
+    """Endless batches of similar length: rows of each group in random order, groups by their shares."""
+
+    def __init__(self, rows: Sequence[Row], shares: Mapping[str, float], tokens: int, seed: int) -> None:
+        self.rows, self.shares, self.tokens, self.rng = rows, shares, tokens, random.Random(seed)
+        groups: dict[str, list[int]] = defaultdict(list)
+        for i, row in enumerate(rows):
+            groups[row["from"].split(":")[0]].append(i)
+        if unknown := groups.keys() - shares.keys():
+            raise SystemExit(f"no share for the sources {sorted(unknown)}")
+        self.groups = {name: groups[name] for name in shares if groups[name]}
+        self.queues: dict[str, list[int]] = {name: [] for name in self.groups}
+
+    def _draw(self, sources: Sequence[str]) -> int:
+        name = self.rng.choices(sources, [self.shares[name] for name in sources])[0]
+        if not self.queues[name]:
+            self.queues[name] = self.rng.sample(self.groups[name], len(self.groups[name]))
+        return self.queues[name].pop()
+
+    def batches(self, step: int) -> Iterator[list[Row]]:
+        """Batches from this step on; the first ones are of the opening sources."""
+        while True:
+            sources = OPENING_SOURCES if step < OPENING else list(self.groups)
+            window = sorted((self.rows[self._draw(sources)] for _ in range(1024)), key=lambda row: row["length"])
+            batches: list[list[Row]] = [[]]
+            for row in window:
+                if (len(batches[-1]) + 1) * min(row["length"], MAX_TOKENS) > self.tokens:
+                    batches.append([])
+                batches[-1].append(row)
+            self.rng.shuffle(batches)
+            step += len(batches)
+            yield from filter(None, batches)
+
+
+class Training:
+    def __init__(self, model: Classifier, options: argparse.Namespace) -> None:
+        self.model, self.options, self.step, self.seconds = model, options, 0, 0.0
+        self.optimizer = torch.optim.AdamW(model.rates(options.rate), lr=options.rate, weight_decay=0.01)
+        options.out.mkdir(parents=True, exist_ok=True)
+        self.checkpoint = options.out / "checkpoint.pt"
+        if self.checkpoint.exists():
+            saved = torch.load(self.checkpoint, weights_only=True)
+            parameters = model.trained()
+            with torch.no_grad():
+                for name, values in saved["model"].items():
+                    parameters[name].copy_(values)
+            rates = [group["rate"] for group in self.optimizer.param_groups]
+            self.optimizer.load_state_dict(saved["optimizer"])
+            for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+                group["rate"] = rate  # a resumed run may have another
+            self.step, self.seconds = saved["step"], saved["seconds"]
+
+    def factor(self) -> float:
+        """Factor of the learning rate: warm-up over 40 steps, constant, linear decay at the end of the time."""
+        left = 1 - self.seconds / (self.options.hours * 3600)
+        return float(min(1.0, (self.step + 1) / 40, max(0.0, left / self.options.decay)))
+
+    def learn(self, rows: Sequence[Row]) -> float:
+        encoded = self.model.tokenizer(
+            [row["premise"] for row in rows], [row["hypothesis"] for row in rows], padding=True,
+            truncation="longest_first", max_length=MAX_TOKENS, return_tensors="pt")  # fmt: skip
+        loss = pair_loss(self.model(encoded), [row["label"] for row in rows])
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_([p for group in self.optimizer.param_groups for p in group["params"]], 1.0)
+        factor = self.factor()
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["rate"] * factor
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.step += 1
+        return float(loss.item())
+
+    def save(self) -> None:
+        state = {name: p.detach() for name, p in self.model.trained().items()}
+        new = self.checkpoint.with_suffix(".new")
+        torch.save({"model": state, "optimizer": self.optimizer.state_dict(), "step": self.step,
+                    "seconds": self.seconds}, new)  # fmt: skip
+        new.replace(self.checkpoint)
+        if self.step % 400 == 0:  # a run that goes wrong is continued from an earlier state
+            shutil.copy(self.checkpoint, self.checkpoint.with_stem(f"step-{self.step}"))
+
+
+def read_rows(path: Path) -> list[Row]:
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for row in rows:
+        row["length"] = int(1.35 * len(row["premise"].split()) + 1.35 * len(row["hypothesis"].split())) + 6
+    return rows
+
+
+def train(model: Classifier, shares: Mapping[str, float], options: argparse.Namespace) -> None:
+    training = Training(model, options)
+    rows = read_rows(options.mixture)
+    sampler = Sampler(rows, shares, options.tokens, options.seed + training.step)
+    lost, pairs, tokens, began = 0.0, 0, 0, time.monotonic()
+    print(f"{len(rows)} pairs, from step {training.step}, {training.seconds / 60:.0f} minutes done", flush=True)
+    for batch in sampler.batches(training.step):
+        started = time.monotonic()
+        lost += training.learn(batch)
+        training.seconds += time.monotonic() - started
+        pairs, tokens = pairs + len(batch), tokens + sum(row["length"] for row in batch)
+        if training.step % 20 == 0:
+            spent = time.monotonic() - began
+            print(f"step {training.step} loss {lost / 20:.4f} {pairs / spent:.1f} pairs/s {tokens / spent:.0f} tokens/s"
+                  f" rate {training.factor():.2f} at {training.seconds / 60:.1f} min", flush=True)  # fmt: skip
+            lost, pairs, tokens, began = 0.0, 0, 0, time.monotonic()
+        if training.step % 50 == 0:
+            training.save()
+        if training.seconds > options.hours * 3600:
+            break
+    training.save()
+    print("done", flush=True)
+
+
+def options(description: str | None, *, hours: float, rate: float) -> argparse.Namespace:
+    """The command line of both trainings, with the defaults of one."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--base", type=Path, required=True, help="the folder of the encoder")
+    parser.add_argument("--mixture", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--hours", type=float, default=hours, help="training time in all, over resumed runs")
+    parser.add_argument("--decay", type=float, default=0.2, help="share of the time in which the rate decays")
+    parser.add_argument("--tokens", type=int, default=1600, help="tokens of a batch")
+    parser.add_argument("--rate", type=float, default=rate)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    read = parser.parse_args()
+    torch.manual_seed(read.seed)
+    torch.set_num_threads(read.threads)
+    return read
