@@ -195,7 +195,7 @@ def test_the_least_slack_is_chosen_among_all_evaluations_also_after_a_stop(tmp_p
         model = Line()
     state = trained(model)
     assert state.best == {"least-slack": 0.0}
-    assert kept[-2:] == [POINTS[2], {}]  # the third; the last is kept in any case
+    assert kept[-2:] == [POINTS[2], POINTS[3]]  # the third; the last is kept in any case, with its own figures
 
 
 def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path: Path) -> None:

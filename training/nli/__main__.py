@@ -32,6 +32,7 @@ def main() -> None:
     parser.add_argument("--strong", action="store_true", help="train the strong model")
     parser.add_argument("--hours", type=float, default=2.0, help="of training the strong model")
     options = parser.parse_args()
+    options.work = options.work.resolve()
     options.work.mkdir(exist_ok=True)
     dialogues = options.work / "train"
     if not dialogues.exists():

@@ -2,7 +2,8 @@
 
     python -m training.nli.strong --base DIR --mixture mixture.jsonl --out DIR --hours 2
 
-The base stays frozen, so a step costs two thirds of full fine-tuning, and what is learnt is small enough to ship.
+The base stays frozen, so a step costs two thirds of full fine-tuning, and what is learnt is small enough to ship. A new
+run goes on from the released update.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from transformers import AutoTokenizer, MPNetModel
 
 from training.nli import loop
 from training.nli.data import LABELS
+from training.nli.update import restore
 
-RANK = 16
+RANK = 32
+RELEASED = Path("src/troth/models/strong/update.safetensors")  # where training goes on from
 FROZEN = 3  # lowest layers without an update: gradients need not reach them
 # Share of each group of sources among the pairs that are drawn; a group is named by the beginning of `from`.
 SHARES = {
@@ -117,7 +120,10 @@ def _run_layer(layer: Any, states: Any, bias: Any, *, first_only: bool = False) 
 
 def main() -> None:
     options = loop.options(__doc__, hours=2.0, rate=3e-4)  # at 1e-3 it forgets what it has learnt
-    loop.train(Strong(options.base), SHARES, options)
+    model = Strong(options.base)
+    if not (options.out / "checkpoint.pt").exists() and RELEASED.exists():
+        restore(RELEASED.parent, model.trained())
+    loop.train(model, SHARES, options)
 
 
 if __name__ == "__main__":

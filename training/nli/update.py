@@ -1,6 +1,6 @@
 """From the checkpoint of the strong model to what the package ships: its update of the base, in float16.
 
-    python -m training.nli.update --checkpoint DIR/checkpoint.pt --out src/troth/models/strong --revision 1
+    python -m training.nli.update --checkpoint DIR/checkpoint.pt --out src/troth/models/strong --revision 2
 
 `troth.models.update` merges it into the base when the model is fetched. The three projections that training joins are
 divided again, so that every name is one of transformers' MPNetForSequenceClassification.
@@ -11,12 +11,12 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from training.nli.data import LABELS
 from troth.models.update import UPDATE
@@ -44,6 +44,17 @@ def rename(name: str, tensor: Any) -> Iterator[tuple[str, Any]]:
             yield f"{module.removesuffix('qkv')}{letter}.weight.{kind}", part
     else:
         yield f"{module}.weight.{kind}", tensor
+
+
+def restore(update: Path, parameters: Mapping[str, Any]) -> None:
+    """A released update back into the parameters that training changes, which may be of a higher rank."""
+    released = load_file(update / UPDATE)
+    with torch.no_grad():
+        for name, parameter in parameters.items():
+            parts = [released[new].float() for new, _ in rename(name, parameter)]
+            # The parts of a joined projection share `down` and are stacked in `up`.
+            tensor = parts[0] if name.endswith(".down") else torch.cat(parts)
+            parameter[tuple(slice(size) for size in tensor.shape)].copy_(tensor)
 
 
 def main() -> None:
