@@ -74,7 +74,7 @@ tracker: models
 
 # The papers' experiments at a size for two cores: some hours; resumes after a stop. See docs/experiments.md.
 experiments: models
-	for name in sgdx checkdst prefine sgsacc_ser history words pmi_decode sgsacc_table1; do $(BIN)/python -m experiments.$$name || exit 1; done
+	for name in sgdx checkdst prefine sgsacc_ser history words pmi_decode sgsacc_table1 transfer; do $(BIN)/python -m experiments.$$name || exit 1; done
 
 $(LIGHT): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -6,7 +6,8 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import httpx
@@ -104,6 +105,50 @@ def test_the_deadline_holds_for_the_whole_question() -> None:
         await client.close()
 
     finished(run)
+
+
+def test_the_deadline_holds_for_an_answer_that_comes_byte_by_byte() -> None:
+    class Drops(httpx.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            for _ in range(100):
+                time.sleep(0.02)
+                yield b" "
+
+    began = time.monotonic()
+    with pytest.raises(ServiceError, match=r"no answer within 0\.1 seconds"):
+        ground(lambda _: httpx.Response(200, stream=Drops()), "sync", timeout=0.1)
+    assert time.monotonic() - began < 1.5
+
+
+def test_a_timeout_says_so() -> None:
+    def late(_: httpx.Request) -> httpx.Response:
+        raise httpx.ReadTimeout("late")
+
+    with pytest.raises(ServiceError, match=r"^no answer within 7 seconds$"):
+        ground(late, "sync", timeout=7)
+
+
+@pytest.mark.parametrize("kind", [TrothClient, AsyncTrothClient])
+def test_texts_that_cannot_be_sent_are_an_error_of_the_client(kind: Any) -> None:
+    service = Service()
+    client = kind("http://troth", "sésame", transport=httpx.MockTransport(service))
+
+    def ask(*texts: Any) -> Any:
+        async def run() -> Any:
+            answer = client.ground(*texts)
+            return await answer if kind is AsyncTrothClient else answer
+
+        return finished(run)
+
+    with pytest.raises(ServiceError, match="surrogate"):
+        ask("a \ud800", "b")
+    with pytest.raises(TypeError, match="list of texts"):
+        ask("a", "b", "When?")
+    assert not service.requests
+    assert ask("a", "b").faithful is False
+    assert dict(service.requests[0].headers.raw)[b"Authorization"] == "Bearer sésame".encode()
+    with pytest.raises(ServiceError, match="key"):
+        kind("http://troth", "\ud800")
 
 
 @pytest.mark.parametrize("answer", [[1], {"scores": 7}, "text"])

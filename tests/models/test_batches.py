@@ -27,6 +27,7 @@ from troth.models.batches import (
         ([10, 10, 10], Room(9, 20), [[0, 1], [2]]),
         ([500, 1], Room(9, 20), [[0], [1]]),  # too long for any batch: alone
         ([3, 3, 3], Room(1, 100), [[0], [1], [2]]),
+        ([8, 5, 9, 4], Room(4, 100, least=0.7), [[2, 0], [1, 3]]),  # 5 beside 9 is mostly padding
     ],
 )
 def test_planned(lengths: list[int], room: Room, expected: list[list[int]]) -> None:

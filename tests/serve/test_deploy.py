@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,8 @@ def test_the_image() -> None:
     extras = re.search(r"^EXTRAS=(\w+)$", "\n".join(instructions("ARG")), re.MULTILINE)
     assert extras is not None
     assert f"\n{extras[1]} = [" in (ROOT / "pyproject.toml").read_text()
+    installed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"][extras[1]]
+    assert {"rouge-score", "troth[nli]"} <= {name.partition(">")[0] for name in installed}, "of the default metrics"
     assert any("troth models fetch" in run for run in instructions("RUN")), "models are fetched at build time"
 
 
@@ -116,13 +119,18 @@ def test_kubernetes() -> None:
     assert {probe["port"] for probe in probes.values()} <= set(ports)
     assert {"cpu", "memory"} == set(container["resources"]["limits"])
     assert pod["spec"]["securityContext"]["runAsUser"] == USER
-    assert [variable["name"] for variable in container["env"]] == [KEY]
+    assert {variable["name"] for variable in container["env"]} == {KEY, "NAMESPACE"}
+    hosts = container["args"][container["args"].index("--hosts") + 1].split(",")
+    assert {"troth", "troth.$(NAMESPACE).svc.cluster.local"} <= set(hosts)
     annotations = pod["metadata"]["annotations"]
     assert (annotations["prometheus.io/port"], annotations["prometheus.io/path"]) == (str(METRICS_PORT), "/metrics")
     assert exposed["spec"]["selector"] == deployment["spec"]["selector"]["matchLabels"] == pod["metadata"]["labels"]
     assert {port["targetPort"] for port in exposed["spec"]["ports"]} == set(ports)
     timeout = float(container["args"][container["args"].index("--timeout") + 1])
-    assert pod["spec"]["terminationGracePeriodSeconds"] >= timeout + 5, "what was accepted is answered"
+    program, pause = container["lifecycle"]["preStop"]["exec"]["command"]
+    assert (program, float(pause) > 0) == ("sleep", True)
+    grace = pod["spec"]["terminationGracePeriodSeconds"]
+    assert grace >= float(pause) + timeout + 5, "what was accepted is answered"
 
 
 def test_figures_of_the_dashboard_exist() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Iterator, MutableMapping
 from dataclasses import replace
 from typing import Any
@@ -113,9 +114,11 @@ def test_what_is_wrong_with_a_stream_is_its_last_event(client: TestClient, body:
     assert (name, problem["status"]) == ("error", status)
 
 
-def test_a_stream_that_is_too_long_or_too_slow_ends() -> None:
-    with TestClient(service(replace(SETTINGS, body=1000))) as client:
+def test_a_stream_that_is_too_long_or_too_slow_ends(caplog: pytest.LogCaptureFixture) -> None:
+    with TestClient(service(replace(SETTINGS, body=1000))) as client, caplog.at_level(logging.INFO, "troth.serve"):
         answer = client.post("/ground/stream", json={"document": "a" * 2000})
+        assert 'troth_requests_total{path="/ground/stream",status="413"} 1.0' in client.get("/metrics").text
+    assert caplog.records[0].fields["status"] == 413  # type: ignore[attr-defined]
     assert events(answer.text) == [("error", {"status": 413, "detail": "the request is longer than 1000 bytes"})]
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,6 +17,7 @@ import pytest
 pytest.importorskip("fastapi", reason="needs the extra 'serve'")
 from fastapi.testclient import TestClient
 
+from tests.serve.running import Running
 from tests.serve.test_service import SETTINGS, _slow
 from troth.core.errors import UserError
 from troth.serve import ServeSettings, service
@@ -105,13 +109,85 @@ def test_calls_are_checked(ask: Any) -> None:
 
 
 def test_answers_that_cannot_be_checked_are_unknown(ask: Any) -> None:
-    for messages in ([{"role": "pope", "content": "x"}], "text"):
+    for messages in ([{"role": "pope", "content": "x"}], [5], "text", None, 5):
         answer = ask(Model(RIGHT), replace(PROXY, block=True), messages=messages)
         assert (answer.status_code, answer.headers["x-troth-faithful"]) == (200, "unknown")
     model, settings = _slow(timeout=0.3)
     threading.Timer(3, model.go.set).start()
     late = ask(Model(RIGHT), replace(settings, proxy="http://model/v1"))
-    assert (late.status_code, late.headers["x-troth-faithful"]) == (200, "true")  # by the rules, which answered
+    assert (late.status_code, late.headers["x-troth-faithful"]) == (200, "unknown")  # the rules alone do not tell
+
+
+def test_no_verdict_of_ground_is_unknown(ask: Any) -> None:
+    assert ask(Model(RIGHT), replace(PROXY, threshold=None)).headers["x-troth-faithful"] == "unknown"
+    assert ask(Model(WRONG), replace(PROXY, threshold=None)).headers["x-troth-faithful"] == "false"  # by the rules
+
+
+def test_nothing_to_check_against_is_unknown(ask: Any) -> None:
+    assert ask(Model("Hello."), messages=TALK[:1]).headers["x-troth-faithful"] == "unknown"
+    assert ask(Model(""), messages=TALK).headers["x-troth-faithful"] == "unknown"
+
+
+def test_the_words_of_the_user_are_no_evidence(ask: Any) -> None:
+    said = "Dragons fly swiftly over mountains, singing ballads."
+    instructions = [{"role": role, "content": said} for role in ("system", "user")]
+    assert ask(Model(said), messages=[*instructions, *TALK]).headers["x-troth-faithful"] == "false"
+    result = [{"type": "tool_result", "tool_use_id": "a", "content": RIGHT}]  # a result in a message of the user
+    assert ask(Model(RIGHT), messages=[{"role": "user", "content": result}]).headers["x-troth-faithful"] == "true"
+
+
+@pytest.mark.parametrize("choices", [5, None, [], [5], [{"message": {"content": RIGHT}}, {"message": 5}]])
+def test_a_reply_of_another_shape_is_passed_on_as_unknown(ask: Any, choices: Any) -> None:
+    body = json.dumps({"choices": choices}).encode()
+    headers = {"Content-Type": "application/json"}
+    answer = ask(lambda _: httpx.Response(200, content=body, headers=headers), replace(PROXY, block=True))
+    assert (answer.status_code, answer.headers["x-troth-faithful"], answer.content) == (200, "unknown", body)
+
+
+def test_a_stream_of_another_shape_is_passed_on_as_unknown(ask: Any) -> None:
+    body = "".join(f'data: {{"choices": [{{"index": {at}, "delta": {{}}}}]}}\n\n' for at in ('"a"', "0", "[]"))
+    answer = ask(lambda _: httpx.Response(200, text=body, headers={"Content-Type": "text/event-stream"}))
+    assert (answer.status_code, answer.headers["x-troth-faithful"]) == (200, "unknown")
+
+
+def test_the_query_and_the_pause_are_passed_on(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, real = Model(RIGHT), httpx.AsyncClient
+    busy = httpx.Response(429, json={"error": {}}, headers={"Retry-After": "7"})
+    assert ask(lambda _: busy).headers["retry-after"] == "7"
+    monkeypatch.setattr(httpx, "AsyncClient", lambda **_: real(transport=httpx.MockTransport(model)))
+    with TestClient(service(PROXY)) as client:
+        client.post("/v1/chat/completions?api-version=2", json={"messages": TALK})
+        client.get("/v1/models?after=x")
+    assert [str(request.url) for request in model.requests] == [
+        "http://model/v1/chat/completions?api-version=2", "http://model/v1/models?after=x",
+    ]  # fmt: skip
+
+
+def test_the_time_limit_holds_for_the_server_behind_it(ask: Any) -> None:
+    async def slow(_: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(30)
+        raise AssertionError
+
+    answer = ask(slow, replace(PROXY, timeout=0.2))
+    assert (answer.status_code, answer.json()) == (504, {"detail": "no answer within 0.2 seconds"})
+
+
+def test_a_stop_while_the_server_behind_it_works_is_clean(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        fakes = ("--nli", "fake", "--lm", "fake", "--metrics", "nli", "--threshold", "0.5")
+        answers: list[httpx.Response] = []
+        with Running(tmp_path / "log", *fakes, "--proxy", url, "--timeout", "3") as one:
+            chat = f"{one.url}/v1/chat/completions"
+            body = {"messages": TALK}
+            thread = threading.Thread(target=lambda: answers.append(httpx.post(chat, json=body, timeout=30)))
+            thread.start()
+            forwarded, _ = silent.accept()
+            assert one.stop() == 0
+            thread.join()
+            forwarded.close()
+            assert "Exception in ASGI application" not in one.log.read_text()
+    assert (answers[0].status_code, answers[0].json()["detail"]) == (504, "no answer within 3 seconds")
 
 
 def test_refusals_and_silence_of_the_server_are_passed_on(ask: Any) -> None:
@@ -142,3 +218,5 @@ def test_wrong_settings_are_refused() -> None:
         ServeSettings(proxy="model:8000")
     with pytest.raises(UserError, match="with a proxy only"):
         ServeSettings(block=True)
+    with pytest.raises(UserError, match="block needs a rule"):
+        service(replace(PROXY, threshold=None, block=True))

@@ -23,11 +23,12 @@ from troth.grounding.metrics import Models, grade, make_graders
 from troth.integrations.evaluate import load
 from troth.models import Entailment, TextPair
 from troth.responses.rerank import rerank
-from troth.serve import ServeSettings, service
+from troth.serve import ServeSettings, faithfulness, service
 from troth.serve import settings as settings_module
 from troth.serve.batching import MicroBatcher
 from troth.serve.process import WARMING
 from troth.serve.watch import JsonLines
+from troth.storage.explorer import ClaimSupport
 
 FAKES = Models(nli="fake", lm="fake", cache=None)
 SETTINGS = ServeSettings(metrics="nli,coverage", models=FAKES, threshold=0.5, hosts="testserver")
@@ -113,6 +114,33 @@ def test_no_verdict_without_a_rule() -> None:
     assert "verdict" not in state
 
 
+def test_the_log_warns_where_the_default_metrics_have_no_verdict(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faithfulness, "match_default", lambda _: {})
+    for metrics, threshold, expected in (("", None, 1), ("", 0.5, 0), ("nli", None, 0)):
+        caplog.clear()
+        with TestClient(service(replace(SETTINGS, metrics=metrics, threshold=threshold))):
+            warnings = [record for record in caplog.records if record.getMessage() == "no verdicts"]
+        assert len(warnings) == expected
+
+
+def test_an_unfaithful_response_has_a_finding() -> None:
+    with TestClient(service(replace(SETTINGS, metrics="faith", threshold=2.0))) as client:
+        answer = client.post("/ground", json={"document": RETURNS, "response": RIGHT}).json()
+    assert answer["faithful"] is False
+    assert answer["findings"]
+    claims = [
+        ClaimSupport(name, "supported", chance, 0.0, 1 - chance, "p") for name, chance in (("a", 0.9), ("b", 0.6))
+    ]
+    (least,) = faithfulness.find_sentences(claims, faithful=False)
+    assert (least.kind, least.sentence, least.supported) == ("least supported", "b", 0.6)
+    for verdict in (True, None):
+        assert faithfulness.find_sentences(claims, verdict) == ()
+    absent = ClaimSupport("c", "absent", 0.4, 0.0, 0.6, "p")
+    assert [one.sentence for one in faithfulness.find_sentences([*claims, absent], faithful=False)] == ["c"]
+
+
 def test_acts_and_candidates(client: TestClient) -> None:
     said = client.post("/nlg", json=REQUESTS["/nlg"]).json()
     assert said["faithful"] is True
@@ -139,6 +167,11 @@ def test_states_and_calls(client: TestClient) -> None:
     assert lied["faithful"] is False
     assert [one["kind"] for one in lied["findings"]] == ["claim"]
     assert "scores" not in lied
+    for silent in ([], TALK[:1]):
+        unsaid = client.post("/agent", json={"messages": silent}).json()
+        assert unsaid == {"reason": "the conversation has no message of the assistant"}
+    unmade = client.post("/agent", json={"messages": TALK[:1], "expected": REQUESTS["/agent"]["expected"]}).json()
+    assert unmade["faithful"] is False
     picture = {"role": "user", "content": [{"type": "hologram", "data": "x"}]}
     unread = client.post("/agent", json={"messages": [picture, *TALK]}).json()
     assert "faithful" not in unread
@@ -373,8 +406,9 @@ def test_a_key_is_needed_where_there_is_one() -> None:
         for wrong in ("Bearer ", "Bearer sesame", "sésame", "Bearer " + "a" * 5000):
             sent = {b"Authorization": wrong.encode()}
             assert client.post("/ground", headers=sent, json={}).status_code == 401
-        right = {b"Authorization": "Bearer sésame".encode()}
-        assert client.post("/ground", headers=right, json=REQUESTS["/ground"]).status_code == 200
+        for scheme in ("Bearer", "bearer", "BEARER"):
+            right = {b"Authorization": f"{scheme} sésame".encode()}
+            assert client.post("/ground", headers=right, json=REQUESTS["/ground"]).status_code == 200
         assert client.get("/metrics").status_code == 401
         assert client.get("/health").status_code == client.get("/").status_code == 200
         assert client.get("/openapi.json").json()["paths"]["/ground"]["post"]["security"] == [{"key": []}]
@@ -452,7 +486,10 @@ def test_the_description_names_every_question(client: TestClient) -> None:
     assert set(description["paths"]) == {*REQUESTS, "/batch", "/ground/stream", "/live", "/ready", "/health"}
     for path in REQUESTS:
         assert {"200", "413", "422", "429", "504"} <= set(description["paths"][path]["post"]["responses"])
-    assert "ServedScore" in description["components"]["schemas"]
+    stream = description["paths"]["/ground/stream"]["post"]
+    assert set(stream["requestBody"]["content"]) == {"application/json", "application/x-ndjson"}
+    assert set(stream["responses"]["200"]["content"]) == {"text/event-stream"}
+    assert {"ServedScore", "StreamStart", "StreamPiece"} <= set(description["components"]["schemas"])
     assert description["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
     assert description["paths"]["/ground"]["post"]["security"] == [{}, {"key": []}]
     assert description["paths"]["/ready"]["get"]["security"] == []

@@ -324,6 +324,8 @@ def date_follows(mention: Mention, basis: Basis, weekdays: Collection[int] = ())
     }
     relative = load_table("calendar")["relative"]
     offsets |= {sign * relative[word] for word in basis.words if word in relative for sign in (1, -1)}
+    if {"day", "after", "tomorrow"} <= set(basis.words) or {"pasado", "mañana"} <= set(basis.words):
+        offsets.add(2)
     if "day" in basis.words and not word_set("neighbours", "speech").isdisjoint(basis.words):
         offsets |= {1, -1}
     if any(re.fullmatch(r"(?:\w*week|woche|semana)\w*", word) for word in basis.words):

@@ -32,7 +32,14 @@ STATUS = frozenset(("status", "state", "result", "outcome", "estado"))
 OUTCOMES = frozenset(("target", "actual", "filled", "tickets", "count", "quantity"))  # keys of what a call came to
 NAMES = frozenset(("name", "title", "label", "product", "item", "subject", "titel", "nombre", "room", "device"))
 IDS = frozenset(("id", "sku", "number", "code"))
+EXECUTED = frozenset(("executed", "performed", "done", "successful"))  # fields of a result that may be false
 MOST_NAMES = 5  # tools that a reason names
+# "Transfer declined.", "Sorry, the transfer was rejected": the first sentence of a result in plain text.
+_REFUSED = re.compile(
+    r"[^.:;!?\n{\[]{0,60}\b(declined|rejected|denied|refused|could not|cannot|was not|exceeded|failed)\b(?!\s\w+:)",
+    re.IGNORECASE,
+)
+_WAITING = re.compile(r"pending|awaiting|requires", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.,#-])\d{4,}(?![\w,]|\.\d)")
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]*\w")
 _ENDING = re.compile(r"(?:ending|ends|end) (?:in|with) \W*(\d{3,})", re.IGNORECASE)
@@ -87,7 +94,15 @@ class Attempt:
                 status = value.lower().replace(" ", "_").replace("-", "_")
                 if {status, status.partition("_")[0]} & word_set("refusals", "speech"):
                     return value
-        return ""
+            if value is False and (key in EXECUTED or key.startswith(tuple(tool_words(self.tool)[:1]))):
+                return f"{key}: false"  # "transferred": false of transfer_money
+        text = None if self.fields else _REFUSED.match(self.result)
+        return text[1] if text else ""
+
+    def denies(self, verb: str) -> bool:
+        """Whether the call failed or was refused. What waits for approval has still been requested."""
+        is_asked = _WAITING.match(self.refusal) and verb in word_set("asking", "speech")
+        return self.failed or bool(self.refusal and not is_asked)
 
 
 class Verdict(NamedTuple):
@@ -164,7 +179,7 @@ class History:
 
     def _compare(self, statement: Statement, behind: Sequence[Attempt], before: Sequence[Attempt]) -> Verdict:
         """Compares a statement with the calls that may stand behind it, which are some of those before it."""
-        done = [one for one in behind if not one.failed and not one.refusal]
+        done = [one for one in behind if not one.denies(statement.verb)]
         if not done:
             if behind:
                 last = behind[-1]

@@ -22,7 +22,8 @@ SIGNS = {"€": "euro", "$": "dollar", "£": "pound", "¥": "yen", "%": "percent
 _DAY = re.compile(r"(?<=-)\d\d-\d\d$")
 _SPELT = frozenset((*SMALL, *TENS))
 _LETTERS = re.compile(r"[^\W\d_]+")
-_DOTTED = re.compile(r"\d\.\d\d\s?(?:[ap]|Uhr)", re.IGNORECASE)
+_DOTTED = re.compile(r"\d\.\d\d\s?(?:[ap]|Uhr)|\d\.\d{1,2}\.", re.IGNORECASE)
+_DAY_FIRST = re.compile(r"\d{1,2}\D")
 _DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"[$€£]?\d[\d,.]*\d|[$€£]?\d")
 _COMMA = re.compile(
@@ -30,7 +31,7 @@ _COMMA = re.compile(
 )
 _SWAPPED = str.maketrans(".,", ",.")
 _AFTER = re.compile(r"\s?(%|[€$£¥]|[^\W\d_]+)")
-_RANGE = re.compile(r"\s*(?:to|-|–|—|and|or|through|until|till|bis|oder|und|a|o|y)\s*(?:the\s)?")
+_RANGE = re.compile(r"\s*(?:to|-|–|—|and|or|through|until|till|bis|oder|und|al|a|o|y)\s*(?:the\s)?")
 _MONTH_BEFORE = re.compile(r"\b([^\W\d_]{3,})\.?\s$")
 # A code has letters and digits, parts joined by hyphens, or a number sign. `30-day`, `5pm`, `500mg` and `3rd` are not.
 _CODE = re.compile(r"(?<![\w$€£.@-])#?\w+(?:[-_./]\w+)*(?![\w@]|\.\w|:\d)")
@@ -42,7 +43,7 @@ _FILE = re.compile(
     r"[\w-]+(?:\.[\w-]+)*\.(?:tar|gz|zip|pdf|csv|tsv|txt|docx?|xlsx?|pptx?|png|jpe?g|svg|py|js|ts|json|md|log|sql|html|xml|ya?ml|"
     r"toml|mp3|mp4|wav)"
 )
-_MOMENT = re.compile(r"\d{4}-\d\d(?:-\d\d(?:T[\d:.Z+-]*)?)?")
+_MOMENT = re.compile(r"\d{4}-\d\d(?:-\d\d(?:T[\d:.Z+-]*)?)?|\d{1,2}\.\d{1,2}\.\d{4}")
 
 
 class Mention(NamedTuple):
@@ -85,9 +86,11 @@ def _other_dates() -> re.Pattern[str]:
     months = "|".join(name for language in ("de", "es") for name in table[language]["months"].split())
     days = "|".join(name for language in LANGUAGES for name in table[language]["weekdays"].split())
     return re.compile(
-        rf"\b(?:(?P<first>\d{{1,2}})\.?\s+(?:bis|al|und|y|a)\s+(?:zum\s+)?)?(?P<day>\d{{1,2}})\.?\s+(?:de\s+)?(?P<month>{months})\b"
+        rf"\b(?:(?P<first>\d{{1,2}})\.?(?:\s+(?:bis|al|und|y|a)\s+(?:zum\s+)?|\s?[-–—]\s?))?(?P<day>\d{{1,2}})\.?\s+(?:de\s+)?(?P<month>{months})\b"
         rf"(?:\s+(?:de\s+|del\s+)?(?P<year>\d{{4}})\b)?|\b(?P<hour>\d{{1,2}})(?::(?P<minute>\d\d))?\s*Uhr\b"
         rf"|(?<![\d.:])(?P<dotted>\d{{1,2}})\.(?P<dotted_minute>[0-5]\d)(?:\s?(?P<half>[ap])\.?m\b|\s*Uhr\b)"
+        rf"|(?<![\d.,])(?P<day_number>\d{{1,2}})\.(?P<month_number>\d{{1,2}})\.(?:(?P<number_year>\d{{4}})\b"
+        rf"|(?<=\b(?:am|ab)\s\d\d\.\d\d\.)|(?=\s+[a-zäöü(]|\s?[-–]))"
         rf"|\ba\s+las?\s+(?P<las>\d{{1,2}})(?![\d:])|\b(?P<weekday>{days})s?\b",
         re.IGNORECASE,
     )
@@ -122,7 +125,7 @@ def find_mentions(text: str) -> tuple[Mention, ...]:
     read = (_read_fact(plain, fact) for fact in find_facts(plain))
     mentions += (mention for mention in read if mention is not None)
     mentions.sort(key=lambda mention: mention.start)
-    return tuple(_read_ranges(plain, mentions))
+    return tuple(_read_ranges(plain, mentions, text))
 
 
 def _read_other(match: re.Match[str]) -> Iterator[Mention]:
@@ -132,6 +135,10 @@ def _read_other(match: re.Match[str]) -> Iterator[Mention]:
             if match[group] and 1 <= int(match[group]) <= 31:
                 end = match.end(group) if group == "first" else match.end()
                 yield Mention("date", f"{month:02}-{int(match[group]):02}", match.start(group), end, year=year)
+    elif match["day_number"]:
+        day, month = int(match["day_number"]), int(match["month_number"])
+        if 1 <= day <= 31 and 1 <= month <= 12:
+            yield Mention("date", f"{month:02}-{day:02}", *match.span(), year=match["number_year"] or "")
     elif match["weekday"]:
         yield Mention("weekday", str(calendar().weekdays[match["weekday"].lower()]), *match.span())
     elif match["dotted"]:
@@ -164,11 +171,14 @@ def _read_fact(text: str, fact: Fact) -> Mention | None:
     return Mention("number", value, fact.start, written.end(), unit)
 
 
-def _read_ranges(text: str, mentions: list[Mention]) -> Iterator[Mention]:
-    """Mentions with the other end of a range read like its end: `9 to 11 AM`, `July 7 to 11`, `4 to 6 days`."""
+def _read_ranges(text: str, mentions: list[Mention], written: str) -> Iterator[Mention]:
+    """Mentions with the other end of a range read like its end: `9 to 11 AM`, `July 7 to 11`, `4 to 6 days`.
+
+    `written`: the text in which nothing is masked.
+    """
     for index, mention in enumerate(mentions):
         before = mentions[index - 1] if index else None
-        after = mentions[index + 1] if index + 1 < len(mentions) else None
+        after = next((other for other in mentions[index + 1 : index + 3] if other.kind != "weekday"), None)
         number = int(mention.value) if mention.kind == "number" and len(mention.value) <= 2 and not mention.unit else 0
         if number:
             month = _MONTH_BEFORE.search(text, max(0, mention.start - 12), mention.start)
@@ -179,6 +189,9 @@ def _read_ranges(text: str, mentions: list[Mention]) -> Iterator[Mention]:
             if after and _RANGE.fullmatch(text, mention.end, after.start):
                 if after.kind == "time" and number <= 12:
                     yield Mention("time", f"{number:02}:00", mention.start, mention.end)
+                    continue
+                if after.kind == "date" and number <= 31 and _DAY_FIRST.match(written, after.start):  # "13–17 July"
+                    yield Mention("date", f"{after.value[:3]}{number:02}", mention.start, mention.end, year=after.year)
                     continue
                 if after.kind == "number":
                     yield mention._replace(unit=after.unit)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -113,7 +114,7 @@ def has_source(value: Any, seen: Sources, before: int, call: Call | None = None)
         return True
     mentions = find_mentions(value)
     if moments := [mention for mention in mentions if mention.kind in ("date", "time")]:
-        return all(_moment_has_source(mention, seen, before) for mention in moments)
+        return all(_moment_has_source(mention, seen, before, call) for mention in moments)
     if is_identifier(value):
         return False
     return all(seen.find("word", word, before, SOURCES) is not None for word in word_forms(value))
@@ -121,7 +122,11 @@ def has_source(value: Any, seen: Sources, before: int, call: Call | None = None)
 
 def _make_basis(seen: Sources, before: int, call: Call | None = None) -> Basis:
     words = (word_forms(message.text) for message in seen.trial.messages[:before] if message.role == "user")
-    times, dates = (seen.moments(kind, before, (*SOURCES, CALLS)) for kind in ("time", "date"))
+    times, dates = (
+        # `before - 1`: the calls of a message are no source of each other's values
+        seen.moments(kind, before, SOURCES) + seen.moments(kind, before - 1, (CALLS,))
+        for kind in ("time", "date")
+    )
     beside: list[Amount] = []
     counts: list[Amount] = []
     if call is not None:
@@ -137,11 +142,29 @@ def _make_basis(seen: Sources, before: int, call: Call | None = None) -> Basis:
     return Basis("total", counts, amounts, beside, times, dates, said)
 
 
-def _moment_has_source(mention: Mention, seen: Sources, before: int) -> bool:
+def _moment_has_source(mention: Mention, seen: Sources, before: int, call: Call | None) -> bool:
+    """Whether a day or a time was named, or follows, also from another one of the call that has a source itself."""
+    basis = _make_basis(seen, before)
+    if _moment_follows(mention, seen, before, basis):
+        return True
+    texts = [leaf.value for leaf in leaves(call.arguments, None) if isinstance(leaf.value, str)] if call else []
+    others = [
+        other
+        for text in texts
+        for other in find_mentions(text)
+        if other.kind == mention.kind and other.value != mention.value and _moment_follows(other, seen, before, basis)
+    ]
+    if not others:
+        return False
+    if mention.kind == "date":
+        return _moment_follows(mention, seen, before, replace(basis, dates=[*basis.dates, *others]))
+    return _moment_follows(mention, seen, before, replace(basis, times=[*basis.times, *others]))
+
+
+def _moment_follows(mention: Mention, seen: Sources, before: int, basis: Basis) -> bool:
     """Whether a day or a time was named, or follows; where no day is known, "tomorrow" may be any."""
     if seen.find(mention.kind, mention.value, before, SOURCES) is not None:
         return True
-    basis = _make_basis(seen, before)
     if mention.kind == "time":
         hours = {str(int(mention.value[:2])), str(int(mention.value[:2]) % 12 + 12)}
         named = mention.value[3:5] == "00" and any(

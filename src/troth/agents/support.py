@@ -54,6 +54,11 @@ _IN_BRACKETS = re.compile(r" \(([A-Z]{2,3})\)")
 _QUESTION = re.compile(r"(?:[^.!?\n]|\.(?!\s))*\?")
 _HEADING = re.compile(r"(?:\s?\([^)\n]*\))?\*{0,2}:")
 _ENDING = re.compile(r"(?:ending|ends|end) (?:in|with) \W*$", re.IGNORECASE)
+# Before a weekday of the answer that names a day by itself. A weekday beside a date does not support the date.
+_NEXT = re.compile(
+    r"\b(?:next|this|coming|following|nächste[nrm]?|kommende[nrm]?|diese[nrm]?|próximo|este|siguiente)\s$",
+    re.IGNORECASE,
+)
 _BESIDE = re.compile(r",?\s*(?:a |an |dem |den |der |el |the |, el )?(?:\()?")
 
 
@@ -173,8 +178,9 @@ class AnswerCheck:
         if mention.kind == "time":
             return time_follows(mention, basis)
         if mention.kind == "date":
-            named = (*self.seen.moments("weekday", self.index, self.sources), *find_mentions(self.text))
-            return date_follows(mention, basis, {int(m.value) for m in named if m.kind == "weekday"})
+            own = [m for m in find_mentions(self.text) if m.kind == "weekday" and _NEXT.search(self.text[: m.start])]
+            named = (*self.seen.moments("weekday", self.index, self.sources), *own)
+            return date_follows(mention, basis, {int(m.value) for m in named})
         if mention.kind == "weekday":
             return False
         is_count = not mention.unit and mention.value.isdecimal() and float(mention.value) < SMALL_NUMBER

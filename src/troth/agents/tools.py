@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import msgspec
-
+from troth.agents.sources import decode_json
 from troth.core.trajectories import LocatedCall, Message, Tool, Trajectory
 from troth.text.identifiers import split_identifier
 
@@ -28,7 +27,16 @@ READING_ELSEWHERE = frozenset((
 HANDOFF = frozenset(("human", "agent", "agents", "operator"))  # `transfer_to_human_agents` changes nothing by itself
 
 _LETTERS_OR_DIGITS = re.compile(r"[^\W\d_]+|\d+")
-_FAILED = re.compile(r"\s*(?:<[^>]{1,20}>\s*)?(?:error|exception|traceback|failed|invalid)\b", re.IGNORECASE)
+# How the text of a failed call begins; "Failed transfers: 0" reports that none did.
+_FAILED = re.compile(
+    r"\s*(?:<[^>]{1,20}>\s*)?(?:errors?|exception|traceback|failed|invalid|unable to|cannot|can't|could not|"
+    r"time(?:d )?out|(?:permission|access) denied|not found|http\s*[45]\d\d|"
+    r"[45]\d\d (?:not found|bad request|unauthorized|forbidden|conflict|internal server error|service unavailable))\b"
+    r"(?![\w ]{0,30}:\s*(?:0|none)\b)",
+    re.IGNORECASE,
+)
+_WRAPPERS = ("data", "response", "result", "body", "output")  # fields that may hold the result itself
+_HTTP_STATUS = ("status", "status_code", "statusCode", "http_status")
 
 
 def tool_words(name: str) -> list[str]:
@@ -70,17 +78,22 @@ def is_error(result: Message) -> bool:
     """Whether a tool's result is an error: marked as one, or by how it begins, or by an `error` in its JSON."""
     if result.error or _FAILED.match(result.text):
         return True
-    if not result.text.lstrip().startswith("{"):
+    value = decode_json(result.text)
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if not isinstance(value, dict):
         return False
-    try:
-        value = msgspec.json.decode(result.text, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, RecursionError):
-        return False
-    error = bytes(value.get("error", b"null"))
-    refused = any(bytes(value.get(key, b"true")) == b"false" for key in ("success", "ok"))
-    return (
-        error not in (b"null", b'""', b"false", b"[]", b"{}") or refused or bytes(value.get("isError", b"")) == b"true"
-    )
+    return _has_error(value) or any(isinstance(value.get(key), dict) and _has_error(value[key]) for key in _WRAPPERS)
+
+
+def _has_error(fields: Mapping[str, Any]) -> bool:
+    """Whether the fields of a result say that the call failed."""
+    if fields.get("error") or fields.get("errors") or fields.get("isError") is True:
+        return True
+    if any(str(fields.get(key)).lower() == "false" for key in ("success", "ok")):
+        return True
+    codes = [fields.get(key) for key in _HTTP_STATUS] + ([fields.get("code")] if "message" in fields else [])
+    return any(isinstance(code, int) and 400 <= code < 600 for code in codes)
 
 
 def normalize_numbers(value: Any) -> Any:

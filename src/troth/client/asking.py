@@ -38,8 +38,11 @@ class _Attempts:
     def seconds(self) -> float:
         """What is left of the time; an error where nothing is."""
         if (seconds := self.end - time.monotonic()) <= 0:
-            raise ServiceError(f"no answer within {self._timeout:g} seconds")
+            raise self.out_of_time()
         return seconds
+
+    def out_of_time(self) -> ServiceError:
+        return ServiceError(f"no answer within {self._timeout:g} seconds")
 
     def pause_after(self, error: ServiceError, response: httpx.Response | None) -> float:
         """Seconds until the next attempt; the error itself where there is none."""
@@ -59,11 +62,11 @@ class _Outcome(NamedTuple):
     response: httpx.Response | None
 
 
-def _read(response: httpx.Response) -> _Outcome:
+def _read(response: httpx.Response, content: bytes) -> _Outcome:
     if response.status_code == 200:
-        return _Outcome(response.content, None, response)
+        return _Outcome(content, None, response)
     try:
-        detail = msgspec.json.decode(response.content, type=dict[str, Any])["detail"]
+        detail = msgspec.json.decode(content, type=dict[str, Any])["detail"]
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError):
         detail = "no reason is given"
     return _Outcome(b"", ServiceError(str(detail), response.status_code), response)
@@ -80,12 +83,29 @@ def _decode(data: bytes, kind: type[T]) -> T:
         raise ServiceError(f"the answer does not fit: {error}") from error
 
 
+def _encode(request: Any) -> bytes:
+    try:
+        return msgspec.json.encode(request)
+    except UnicodeEncodeError as error:
+        raise ServiceError("the request cannot be sent: a text has half of a surrogate pair") from error
+
+
+def _ground(document: str, response: str, history: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(history, str):
+        raise TypeError("history is a list of texts, not a text")
+    return {"document": document, "response": response, "history": list(history), **options}
+
+
 def _batch(items: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
     return {"items": [{"question": question, "request": request} for question, request in items]}
 
 
-def _headers(key: str | None) -> dict[str, str]:
-    return {"Content-Type": "application/json"} | ({} if key is None else {"Authorization": f"Bearer {key}"})
+def _headers(key: str | None) -> dict[bytes, bytes]:
+    headers = {b"Content-Type": b"application/json"}
+    try:
+        return headers if key is None else headers | {b"Authorization": f"Bearer {key}".encode()}
+    except UnicodeEncodeError as error:
+        raise ServiceError("the key cannot be sent: it has half of a surrogate pair") from error
 
 
 class TrothClient:
@@ -105,8 +125,7 @@ class TrothClient:
 
     def ground(self, document: str, response: str, history: Sequence[str] = (), **options: Any) -> ServiceAnswer:
         """Is the response faithful to its document? Options: `words`, `signatures`."""
-        request = {"document": document, "response": response, "history": list(history), **options}
-        return _decode(self._post("/ground", request), ServiceAnswer)
+        return _decode(self._post("/ground", _ground(document, response, history, options)), ServiceAnswer)
 
     def agent(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> ServiceAnswer:
         """Does the conversation rest on its tool results? Options: `tools`, `expected`, `metrics`, …"""
@@ -139,10 +158,17 @@ class TrothClient:
         self.close()
 
     def _post(self, path: str, request: Any) -> bytes:
-        body, attempts = msgspec.json.encode(request), _Attempts(self.timeout, self.retries)
+        body, attempts = _encode(request), _Attempts(self.timeout, self.retries)
         while True:
             try:
-                outcome = _read(self._http.post(path, content=body, timeout=attempts.seconds()))
+                with self._http.stream("POST", path, content=body, timeout=attempts.seconds()) as response:
+                    content = b""
+                    for chunk in response.iter_bytes():  # httpx's limit is for each read, and starts anew
+                        content += chunk
+                        attempts.seconds()
+                outcome = _read(response, content)
+            except httpx.TimeoutException:
+                raise attempts.out_of_time() from None
             except httpx.HTTPError as error:
                 outcome = _unreachable(error)
             if outcome.error is None:
@@ -167,8 +193,7 @@ class AsyncTrothClient:
 
     async def ground(self, document: str, response: str, history: Sequence[str] = (), **options: Any) -> ServiceAnswer:
         """Is the response faithful to its document? Options: `words`, `signatures`."""
-        request = {"document": document, "response": response, "history": list(history), **options}
-        return _decode(await self._post("/ground", request), ServiceAnswer)
+        return _decode(await self._post("/ground", _ground(document, response, history, options)), ServiceAnswer)
 
     async def agent(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> ServiceAnswer:
         """Does the conversation rest on its tool results? Options: `tools`, `expected`, `metrics`, …"""
@@ -203,13 +228,14 @@ class AsyncTrothClient:
         await self.close()
 
     async def _post(self, path: str, request: Any) -> bytes:
-        body, attempts = msgspec.json.encode(request), _Attempts(self.timeout, self.retries)
+        body, attempts = _encode(request), _Attempts(self.timeout, self.retries)
         while True:
             try:
                 async with asyncio.timeout(attempts.seconds()):
-                    outcome = _read(await self._http.post(path, content=body, timeout=None))
+                    response = await self._http.post(path, content=body, timeout=None)
+                outcome = _read(response, response.content)
             except TimeoutError:
-                raise ServiceError(f"no answer within {self.timeout:g} seconds") from None
+                raise attempts.out_of_time() from None
             except httpx.HTTPError as error:
                 outcome = _unreachable(error)
             if outcome.error is None:

@@ -3,10 +3,10 @@
 From no paper, but the definition of faithfulness in section 3 of PMI-Faith's paper, applied with the project's
 entailment model. A document may be longer than a model reads, and entailment models are trained on single sentences. So
 the premises are the document's sentences, one by one and in windows of three, and the best window counts
-(`windows:1+3`). In a long document only the windows that share most with the sentence are asked about: the best
-sentence and the three best windows of three (`evidence:1+3`, see `evidence.py`). A response is faithful only if all of
-it is supported: its value is the *lowest* probability of entailment over its sentences (`sentences:min`; `mean` is more
-lenient). The history is not read: what a response leaves to it ("yes, it is") is entailed by no document.
+(`windows:1+3`). Only the windows that share most with the sentence are asked about: the best sentence and the best
+window of three (`evidence:1+1`, see `evidence.py`). A response is faithful only if all of it is supported: its value is
+the *lowest* probability of entailment over its sentences (`sentences:min`; `mean` is more lenient). The history is not
+read: what a response leaves to it ("yes, it is") is entailed by no document.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from troth.models.protocols import Entailment
 from troth.text.sentences import join_windows, split_sentences
 
 SIZES = (1, 3)
-EVIDENCE = (1, 3)  # windows of each size that are asked about
-FEW = 6  # windows of a document: up to so many, all are asked about
+EVIDENCE = (1, 1)  # windows of each size that are asked about; more cost time and tell no more
 PAIRS = 2048  # asked together: enough to fill batches of similar length, few enough to keep in memory
 
 NLI = faithfulness(
@@ -111,16 +110,14 @@ class SentenceEntailment:
         return [f"{support.entailment:.2f} {support.sentence} ← {support.passage}" for support in supports]
 
     def _pairs(self, document: str, sentence: str) -> list[TextPair]:
-        windows = _windows(document, self.sizes)
-        if self.evidence is None or len(windows) <= FEW:
-            return [(premise, sentence) for premise in windows]
+        if self.evidence is None:
+            return [(premise, sentence) for premise in _windows(document, self.sizes)]
         known, sizes = passages(document), zip(self.sizes, self.evidence, strict=True)
         return [(text, sentence) for text in best_passages(sentence, known, sizes)]
 
     def _number(self, document: str) -> int:
-        """Number of windows that each sentence is checked against."""
-        count = len(_windows(document, self.sizes))
-        return count if self.evidence is None or count <= FEW else sum(self.evidence)
+        """Number of windows that each sentence is checked against, about: a short document has fewer."""
+        return len(_windows(document, self.sizes)) if self.evidence is None else sum(self.evidence)
 
     def _answers(self, questions: Sequence[list[list[TextPair]]]) -> Iterator[list[SentenceSupport]]:
         pairs = [pair for question in questions for group in question for pair in group]

@@ -11,7 +11,7 @@ From no paper. Each sentence of the response gets log odds of being supported: a
 The response has the mean of its sentences' log odds, mixed with the lowest, so that every sentence moves the value and
 one wrong sentence is not hidden by many right ones. The value is the probability of these log odds. Form and weights
 were chosen on labelled sets of different kinds by the worst of them (`experiments/faith.py`), for the embedded
-entailment model; with another one the value ranks, but is no probability.
+entailment model and for `strong`; with another one the value ranks, but is no probability.
 
 A sentence that is not supported is either contradicted or merely absent: what the model says of it, also calibrated.
 """
@@ -33,6 +33,7 @@ from troth.grounding.evidence import passages
 from troth.grounding.facts import check_facts
 from troth.grounding.metrics import Unscored, Value, compose_texts, faithfulness
 from troth.grounding.places import misplaced_facts, rate_places
+from troth.models import Nli
 from troth.storage.explorer import ClaimSupport
 from troth.text.words import stem_words
 
@@ -43,7 +44,7 @@ _WORD = re.compile(r"\w+")
 FAITH: Metric = faithfulness(
     "faith", "Faith", "probability that the document supports the response, by entailment, words and facts",
     needs=("nli",), top=1.0,
-    compute=lambda models: FaithScore(SentenceEntailment(models.entailment_model, evidence=EVIDENCE, metric=FAITH)),
+    compute=lambda models: make_faith(models.entailment_model),
 )  # fmt: skip
 
 
@@ -64,6 +65,13 @@ class FaithWeights:
 
 
 WEIGHTS = FaithWeights()
+FITTED = {"strong": FaithWeights()}  # by the model's name without its revision; others have those of the embedded one
+
+
+def make_faith(nli: Nli) -> FaithScore:
+    """The metric with the weights that were fitted to an entailment model."""
+    weights = FITTED.get(nli.name.partition("@")[0], WEIGHTS)
+    return FaithScore(SentenceEntailment(nli, evidence=EVIDENCE, metric=FAITH), weights)
 
 
 @dataclass(frozen=True)

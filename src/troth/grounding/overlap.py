@@ -31,8 +31,9 @@ from troth.core.metric import Metric
 from troth.core.progress import bar
 from troth.core.records import Grounded
 from troth.core.text_cache import clear_with_texts, text_cache
-from troth.grounding.metrics import Models, Value, faithfulness
+from troth.grounding.metrics import Models, Unscored, Value, faithfulness
 
+NO_WORDS = "the response has no words in Latin letters"  # rouge-score knows no others
 CHUNK = 256  # responses between two steps of the progress bar
 
 
@@ -53,9 +54,9 @@ def rouge_l(document: str, response: str) -> float:
     return f1(LCSseq.similarity(grounds, said), len(grounds), len(said))
 
 
-def coverage(document: str, response: str) -> float:
+def coverage(document: str, response: str) -> Value:
     grounds, said = _vocabulary(document), _stems(response)
-    return sum(word in grounds for word in said) / len(said) if said else 0.0
+    return sum(word in grounds for word in said) / len(said) if said else Unscored(NO_WORDS)
 
 
 def f1(same: int, grounds: int, said: int) -> float:
@@ -68,7 +69,7 @@ class Overlap:
     """A grader that compares words and asks no model."""
 
     metric: Metric
-    compare: Callable[[str, str], float]
+    compare: Callable[[str, str], Value]
     recipe: Mapping[str, str]
     remarks: tuple[str, ...] = ()
 
@@ -90,7 +91,7 @@ def _package_version(package: str, parts: int) -> dict[str, str]:
 
 
 def _declare(
-    name: str, title: str, about: str, compare: Callable[[str, str], float], release: tuple[str, int], **rules: str
+    name: str, title: str, about: str, compare: Callable[[str, str], Value], release: tuple[str, int], **rules: str
 ) -> Metric:
     def grader(_: Models) -> Overlap:
         return Overlap(metric, compare, rules | _package_version(*release))

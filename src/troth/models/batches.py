@@ -23,6 +23,7 @@ class Room(NamedTuple):
 
     items: int
     units: int
+    least: float = 0.0  # length of an item as a share of the longest
 
 
 class Padded(NamedTuple):
@@ -68,7 +69,9 @@ def plan_batches(lengths: Sequence[int], room: Room) -> Iterator[list[int]]:
     """
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
-        if batch and (len(batch) == room.items or lengths[batch[0]] * (len(batch) + 1) > room.units):
+        longest = lengths[batch[0]] if batch else 0
+        full = len(batch) == room.items or longest * (len(batch) + 1) > room.units
+        if batch and (full or lengths[index] < room.least * longest):
             yield batch
             batch = []
         batch.append(index)

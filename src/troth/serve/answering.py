@@ -184,8 +184,8 @@ async def read_body(request: Request, most: int) -> bytes:
 
 def check_key(request: Request, key: str | None) -> None:
     """Refuses a request without the key. The time that it takes says nothing about the key."""
-    sent = request.headers.get("authorization", "").encode("latin-1")
-    if key is not None and not hmac.compare_digest(sent, f"Bearer {key}".encode()):
+    scheme, _, sent = request.headers.get("authorization", "").encode("latin-1").partition(b" ")
+    if key is not None and not (scheme.lower() == b"bearer" and hmac.compare_digest(sent.strip(), key.encode())):
         raise HTTPException(401, "the key is missing or wrong", {"WWW-Authenticate": "Bearer"})
 
 

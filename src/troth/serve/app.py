@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI, Response
 from starlette.middleware.cors import CORSMiddleware
 
+from troth.core.errors import UserError
 from troth.core.names import parse_names
 from troth.core.version import __version__
 from troth.serve import batch, stream
@@ -20,16 +21,17 @@ from troth.serve.openapi import ServedQuestion, describe_api, operation
 from troth.serve.origin import OriginCheck
 from troth.serve.pages import add_pages
 from troth.serve.process import Scorers, warm
-from troth.serve.proxy import CHAT, MODELS, Proxy, Upstream
+from troth.serve.proxy import CHAT, MODELS, NO_RULE, NO_RULE_HINT, Proxy, Upstream
 from troth.serve.settings import ServeSettings
 from troth.serve.stream import answer_stream
 from troth.serve.tasks import LANES, tasks
-from troth.serve.watch import Figures
+from troth.serve.watch import LOG, Figures
 
+NO_DEFAULT = "troth's own calibration does not fit the default metrics and this model; /ground leaves out 'faithful'"
 BATCH = ServedQuestion(batch.PATH, "Many questions in one request.", batch.BatchRequest, batch.BatchAnswer)
 STREAM = ServedQuestion(
     stream.PATH, "Is this response faithful, sentence by sentence, while it is being written? Answers with events.",
-    stream.StreamStart, stream.SentenceEvent, stream.EVENTS,
+    stream.StreamStart, stream.SentenceEvent, stream.StreamPiece,
 )  # fmt: skip
 
 
@@ -47,6 +49,8 @@ def service(settings: ServeSettings | None = None, scorers: Scorers | None = Non
         if scorers is None:
             for lane in LANES:
                 await asyncio.to_thread(warm, own, lane)
+        if rule is None and not parse_names(own.metrics):
+            LOG.warning("no verdicts", extra={"fields": {"reason": NO_DEFAULT}})
         yield
         for batcher in desk.batchers.values():
             await batcher.close()
@@ -68,12 +72,14 @@ def service(settings: ServeSettings | None = None, scorers: Scorers | None = Non
             question.path, handler, methods=["POST"], summary=question.about, response_class=Response,
             **operation(question),
         )  # fmt: skip
-    proxy = None
+    proxy, rule = None, GroundTask(own).rule
     if own.proxy is not None:
+        if own.block and rule is None:
+            raise UserError(NO_RULE, option="block", hint=NO_RULE_HINT)
         proxy = Proxy(desk, by_name, Upstream(own.proxy, own.proxy_key), block=own.block)
         app.add_api_route(CHAT, proxy.answer_chat(), methods=["POST"], include_in_schema=False)
         app.add_api_route(MODELS, proxy.answer_models(), include_in_schema=False)
-    add_pages(app, desk, GroundTask(own).rule)
+    add_pages(app, desk, rule)
     origins = parse_names(own.origins)
     if origins:
         app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["POST"], allow_headers=["*"])

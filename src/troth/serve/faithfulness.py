@@ -18,7 +18,9 @@ from troth.grounding.metrics import Grader, Unscored, default_metrics, make_grad
 from troth.grounding.score import match_calibration, match_default
 from troth.grounding.words import Word, judge_words
 from troth.serve.settings import ServeSettings
+from troth.storage.explorer import ClaimSupport
 
+LEAST = "least supported"  # kind of a finding: supported by itself, in a response that as a whole is not
 NO_RULE = "no verdict without a calibration or a threshold"
 
 
@@ -48,7 +50,7 @@ class ServedScore(msgspec.Struct, frozen=True, omit_defaults=True):
 class SentenceFinding(msgspec.Struct, frozen=True, omit_defaults=True):
     """A sentence that the document does not support, how probably it does, and the passage that decides."""
 
-    kind: str  # contradicted or absent
+    kind: str  # contradicted, absent, or least supported where no sentence is either and the verdict is false
     sentence: str
     supported: float
     passage: str
@@ -57,7 +59,8 @@ class SentenceFinding(msgspec.Struct, frozen=True, omit_defaults=True):
 class GroundAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """`faithful` is left out with a reason where there is no verdict. What was not asked for is left out.
 
-    `findings`: sentences that the document does not support, by the first metric that judges sentences.
+    `findings`: sentences that the document does not support, by the first metric that judges sentences. An unfaithful
+    response has at least one where a metric judges sentences; a faithful one may have some.
     `unsupported`: the words that it does not support, which are those that `words` marks as unsupported.
     """
 
@@ -140,8 +143,7 @@ class GroundTask:
         claims = next((one.claims[index] for one in system.metrics if one.claims is not None), ())
         return GroundAnswer(
             tuple(scores), faithful, reason,
-            tuple(SentenceFinding(claim.verdict, claim.sentence, claim.supported, claim.passage)
-                  for claim in claims if claim.verdict != SUPPORTED),
+            find_sentences(claims, faithful),
             tuple(word.text for word in words if word.support == "unsupported"),
             words if asked.words else None,
         )  # fmt: skip
@@ -156,3 +158,11 @@ class GroundTask:
         if self.settings.threshold is not None and first.value is not None:
             return first.value >= self.settings.threshold, None
         return None, first.reason or NO_RULE
+
+
+def find_sentences(claims: Sequence[ClaimSupport], faithful: bool | None) -> tuple[SentenceFinding, ...]:
+    """The sentences that are not supported; the least supported one where there is none and the verdict is false."""
+    findings = [(claim.verdict, claim) for claim in claims if claim.verdict != SUPPORTED]
+    if faithful is False and claims and not findings:
+        findings = [(LEAST, min(claims, key=lambda claim: claim.supported))]
+    return tuple(SentenceFinding(kind, claim.sentence, claim.supported, claim.passage) for kind, claim in findings)

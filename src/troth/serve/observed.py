@@ -25,7 +25,10 @@ SAFE = {
 
 
 class Observed:
-    """ASGI middleware. Texts of requests are logged only where the application puts them into `request.state.text`."""
+    """ASGI middleware. Texts of requests are logged only where the application puts them into `request.state.text`.
+
+    `request.state.status` is logged and counted in place of the status that was sent: an error may come later.
+    """
 
     def __init__(self, app: ASGIApp, figures: Figures) -> None:
         self.app, self.figures = app, figures
@@ -50,7 +53,7 @@ class Observed:
         try:
             await self.app(scope, receive, answered)
         finally:
-            seconds = time.perf_counter() - begin
+            seconds, status = time.perf_counter() - begin, state.get("status", status)
             # A path that does not exist is not a label: anyone could fill memory with them.
             path = route.path if (route := scope.get("route")) is not None else "other"
             self.figures.requests.labels(path, str(status)).inc()

@@ -12,7 +12,8 @@ from fastapi.openapi.utils import get_openapi
 from troth.core.groups import Group
 from troth.serve.faithfulness import VerdictRule
 
-JSON = "application/json"
+JSON, LINES, EVENTS = "application/json", "application/x-ndjson", "text/event-stream"
+LINES_ABOUT = "Lines of JSON: the first as in application/json, each further one a piece of the response."
 SCHEME = {"type": "http", "scheme": "bearer", "description": "The key of the service, where it was started with one."}
 REF = "#/components/schemas/{name}"
 PROBLEMS = {
@@ -49,13 +50,17 @@ def describe_state(otherwise: str | None = None) -> dict[str, Any]:
 
 
 class ServedQuestion(NamedTuple):
-    """Entry of one endpoint in the OpenAPI description."""
+    """Entry of one endpoint in the OpenAPI description.
+
+    A question with `pieces` takes lines of JSON, first a request and then any number of pieces, and answers with
+    server-sent events.
+    """
 
     path: str
     about: str
     request: type
     answer: type
-    media_type: str = JSON
+    pieces: type | None = None
 
 
 def operation(question: ServedQuestion) -> dict[str, Any]:
@@ -63,9 +68,11 @@ def operation(question: ServedQuestion) -> dict[str, Any]:
     problems = {status: _content(Problem, about) for status, about in PROBLEMS.items()}
     body = {"required": True, **_content(question.request, question.request.__doc__ or "")}
     answer = _content(question.answer, "The answer.")
-    if question.media_type != JSON:  # events, each of which holds an answer
+    if question.pieces is not None:
+        line = {"anyOf": [{"$ref": REF.format(name=kind.__name__)} for kind in (question.request, question.pieces)]}
+        body["content"][LINES] = {"schema": {"type": "string", "description": LINES_ABOUT}, "itemSchema": line}
         event = {"type": "object", "properties": {"event": {"type": "string"}, "data": {"type": "string"}}}
-        answer["content"] = {question.media_type: {"schema": event}}
+        answer["content"] = {EVENTS: {"schema": event}}
     return {
         "operation_id": question.path.strip("/").replace("/", "_"),
         "responses": {200: answer, **problems},
@@ -87,7 +94,9 @@ def describe_api(app: FastAPI, questions: Sequence[ServedQuestion], *, key: bool
     """The whole description; it is made once. `key`: whether the service asks for one."""
     if app.openapi_schema is None:
         whole = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-        kinds = [kind for question in questions for kind in (question.request, question.answer)]
+        kinds = [
+            kind for question in questions for kind in (question.request, question.answer, question.pieces) if kind
+        ]
         _, components = msgspec.json.schema_components(
             [*kinds, Problem, ServiceState], ref_template=REF, schema_hook=_schema_of_group
         )

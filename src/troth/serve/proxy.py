@@ -1,13 +1,14 @@
 """An OpenAI-compatible server behind this one: its answers are checked before they are passed on.
 
-A chat request is forwarded as it is. Each answer is checked against the tool results and passages of its conversation:
-by the rules of `/agent`, and by `/ground` where the conversation has results or passages. The verdict is a header, or
-an answer that is found unfaithful is blocked. An answer that cannot be checked is passed on as `unknown`. What is
-streamed is collected first, since a header comes before the text.
+A chat request is forwarded as it is. Each answer is checked by the rules of `/agent`, and its text by `/ground` against
+the tool results and passages of its conversation. The verdict is a header, or an answer that is found unfaithful is
+blocked. An answer that cannot be checked is passed on as `unknown`. What is streamed is collected first, since a header
+comes before the text.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,29 +17,33 @@ import httpx
 import msgspec
 from fastapi import HTTPException, Request, Response
 
+from troth.core.decode import DECODING_ERRORS
 from troth.core.encoding import encode_json
 from troth.core.errors import UserError
 from troth.readers.grounded import chat
 from troth.readers.source import Document
-from troth.serve.answering import JSON, Desk, Handler, internal_error, unless_left
+from troth.serve.answering import JSON, Desk, Handler, internal_error, refuse_misfits, unless_left
 from troth.serve.faithfulness import GroundAnswer, GroundRequest
 from troth.serve.tasks import NO_FAULT, AgentAnswer, AgentRequest, ServedTask, TalkFinding
 
 CHAT, MODELS = "/v1/chat/completions", "/v1/models"
 VERDICT, FINDINGS = "X-Troth-Faithful", "X-Troth-Findings"
 KEY = "TROTH_PROXY_KEY"  # environment variable: the key of the server behind this one
-LONGEST = 600.0  # seconds for an answer of the server behind this one
 BLOCKED = "the answer is not supported by its conversation"
+NO_EVIDENCE = "the conversation has no tool results or passages to check the answer against"
+NO_MESSAGES = "'messages' is not a list"
+NO_RULE = "needs a rule that gives verdicts"
+NO_RULE_HINT = "give a calibration or a threshold, or leave out metrics for troth's own calibration"
 NAMES = {True: "true", False: "false", None: "unknown"}
 
 
 class CheckedAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What both checks say of an answer. `faithful` is left out where neither can tell."""
+    """What both checks say of an answer. `faithful` is left out where a check that is needed gives no verdict."""
 
     faithful: bool | None = None
     talk: tuple[TalkFinding, ...] = ()  # findings of /agent about this answer
     document: GroundAnswer | None = None  # what /ground says, where there are results or passages
-    reason: str | None = None  # why a check was not made
+    reason: str | None = None  # why there is no verdict
 
     @property
     def number(self) -> int:
@@ -78,10 +83,10 @@ class Proxy:
         async def work(request: Request, deadline: float) -> Response:
             body = await self.desk.read(request, deadline)
             asked = _decode_object(body)
-            reply = await unless_left(request, self._forward(request, body))
+            reply = await self._forward(request, body, deadline)
             if reply.status_code != 200:
                 return _pass_on(reply)
-            checked = [await self._check(request, asked, message) for message in answers_of(reply)]
+            checked = [await self._check(request, asked, message, deadline) for message in answers_of(reply)]
             faithful = combine([one.faithful for one in checked])
             headers = {VERDICT: NAMES[faithful], FINDINGS: str(sum(one.number for one in checked))}
             if self.block and faithful is False:
@@ -92,45 +97,60 @@ class Proxy:
         return self.desk.endpoint(CHAT, work)
 
     def answer_models(self) -> Handler:
-        async def work(request: Request, _: float) -> Response:
-            return _pass_on(await self._forward(request, None))
+        async def work(request: Request, deadline: float) -> Response:
+            return _pass_on(await self._forward(request, None, deadline))
 
         return self.desk.endpoint(MODELS, work)
 
-    async def _forward(self, request: Request, body: bytes | None) -> httpx.Response:
+    async def _forward(self, request: Request, body: bytes | None, deadline: float) -> httpx.Response:
+        """The answer of the server behind this one, if it comes in time and the client waits for it."""
         path = CHAT if body is not None else MODELS
-        self._http = self._http or httpx.AsyncClient(timeout=LONGEST)
+        query = f"?{request.url.query}" if request.url.query else ""
+        self._http = self._http or httpx.AsyncClient(timeout=None)  # noqa: S113 (the deadline holds for everything)
+        asking = self._http.request(
+            "GET" if body is None else "POST", self.upstream.url.rstrip("/") + path.removeprefix("/v1") + query,
+            content=body, headers=self.upstream.headers(request, self.desk.settings.key),
+        )  # fmt: skip
         try:
-            return await self._http.request(
-                "GET" if body is None else "POST", self.upstream.url.rstrip("/") + path.removeprefix("/v1"),
-                content=body, headers=self.upstream.headers(request, self.desk.settings.key),
-            )  # fmt: skip
+            async with asyncio.timeout(deadline - time.monotonic()):
+                return await unless_left(request, asking)
+        except TimeoutError as error:
+            raise self.desk.out_of_time() from error
         except httpx.HTTPError as error:
             raise HTTPException(502, f"the server behind the proxy: {type(error).__name__}") from error
 
-    async def _check(self, request: Request, asked: Mapping[str, Any], message: dict[str, Any]) -> CheckedAnswer:
+    async def _check(
+        self, request: Request, asked: Mapping[str, Any], message: dict[str, Any], deadline: float
+    ) -> CheckedAnswer:
         """What both checks say of one answer. A check that fails is a reason, and no verdict."""
-        messages = [*asked.get("messages", ()), message]
-        deadline = time.monotonic() + self.desk.settings.timeout
+        if not isinstance(earlier := asked.get("messages"), list):
+            return CheckedAnswer(reason=NO_MESSAGES)
+        messages = [*earlier, message]
         talk, document, reasons = AgentAnswer(), None, []
         try:
-            item = AgentRequest(tuple(messages), tuple(asked.get("tools") or ()))
+            with refuse_misfits():
+                item = msgspec.convert({"messages": messages, "tools": asked.get("tools") or ()}, AgentRequest)
             talk = await self.desk.score_item(self.agent, item, deadline)
-            if (grounds := ground_request(messages)) is not None:
+            with refuse_misfits():
+                grounds = ground_request(messages)
+            if grounds is not None:
                 document = await self.desk.score_item(self.ground, grounds, deadline)
         except HTTPException as problem:
             reasons.append(str(problem.detail))
-        except (UserError, TypeError, ValueError) as error:  # a conversation of an unknown shape
-            reasons.append(str(UserError(f"the conversation cannot be read: {error}")))
         except Exception:  # noqa: BLE001 (it is logged; the answer is passed on)
             reasons.append(str(internal_error(CHAT, request).detail))
         last = [finding for finding in talk.findings if finding.message == len(messages) - 1]
         own = tuple(finding for finding in last if finding.kind not in NO_FAULT)
-        said = None if talk.faithful is None else not own
-        verdicts = [said] if document is None else [said, document.faithful]
-        known = [verdict for verdict in verdicts if verdict is not None]
-        faithful = all(known) if known else None
-        return CheckedAnswer(faithful, own, document, "; ".join(filter(None, [*reasons, talk.reason])) or None)
+        verdicts = [None if talk.faithful is None else not own]
+        if not is_call(message):
+            verdicts.append(None if document is None else document.faithful)
+            if document is not None:
+                reasons.append(document.reason or "")
+            elif not reasons:
+                reasons.append(NO_EVIDENCE)
+        return CheckedAnswer(
+            combine(verdicts), own, document, "; ".join(filter(None, [*reasons, talk.reason])) or None
+        )  # fmt: skip
 
 
 def combine(verdicts: Sequence[bool | None]) -> bool | None:
@@ -140,27 +160,40 @@ def combine(verdicts: Sequence[bool | None]) -> bool | None:
     return None if not verdicts or None in verdicts else True
 
 
-def ground_request(messages: Sequence[dict[str, Any]]) -> GroundRequest | None:
-    """The last message against everything before it; None where there is no result or passage, or no text."""
-    if not any(message.get("role") in chat.RESULTS for message in messages[:-1]):
-        return None
+def is_call(message: Mapping[str, Any]) -> bool:
+    """Whether a message calls tools and says nothing."""
+    return bool(message.get("tool_calls") or message.get("function_call")) and not message.get("content")
+
+
+def ground_request(messages: Sequence[Any]) -> GroundRequest | None:
+    """The last message against all results and passages before it; None where there are none, or it has no text."""
     document = Document("request", msgspec.json.encode({"id": "request", "messages": messages}))
-    records = [record for record in chat.read(document) if record.id == f"request/{len(messages) - 1}"]
+    records = [record for record in chat.read(document, ("tools",)) if record.id == f"request/{len(messages) - 1}"]
     if not records:
         return None
     return GroundRequest(records[0].document, records[0].response, records[0].history)
 
 
 def answers_of(reply: httpx.Response) -> list[dict[str, Any]]:
-    """The messages of a reply, one for each choice; of a stream, put together from its pieces."""
+    """The messages of a reply, one for each choice; of a stream, put together from its pieces.
+
+    None at all where one cannot be read: a verdict would not be about the whole reply.
+    """
     if reply.headers.get("content-type", "").startswith("text/event-stream"):
         return _join_stream(reply.content)
     try:
-        choices = msgspec.json.decode(reply.content, type=dict[str, Any]).get("choices")
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        choices = msgspec.json.decode(reply.content, type=_Reply).choices
+    except DECODING_ERRORS:
         return []
-    found = [choice.get("message") for choice in choices or () if isinstance(choice, dict)]
-    return [{"role": "assistant", **message} for message in found if isinstance(message, dict)]
+    return [{"role": "assistant", **choice.message} for choice in choices]
+
+
+class _Choice(msgspec.Struct):
+    message: dict[str, Any]
+
+
+class _Reply(msgspec.Struct):
+    choices: list[_Choice]
 
 
 def _join_stream(data: bytes) -> list[dict[str, Any]]:
@@ -176,9 +209,9 @@ def _join_stream(data: bytes) -> list[dict[str, Any]]:
                 message["content"] += delta.get("content") or ""
                 for call in delta.get("tool_calls") or ():
                     _add_call(message.setdefault("tool_calls", []), call)
-        except (msgspec.DecodeError, UnicodeDecodeError, AttributeError, TypeError, LookupError):
+        except (*DECODING_ERRORS, AttributeError, TypeError, LookupError):
             return []
-    return [message for _, message in sorted(messages.items())]
+    return list(messages.values())
 
 
 def _add_call(calls: list[dict[str, Any]], piece: Mapping[str, Any]) -> None:
@@ -194,10 +227,11 @@ def _add_call(calls: list[dict[str, Any]], piece: Mapping[str, Any]) -> None:
 def _decode_object(body: bytes) -> dict[str, Any]:
     try:
         return msgspec.json.decode(body, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODING_ERRORS as error:
         raise HTTPException(422, str(UserError(f"the request does not fit: {error}"))) from error
 
 
 def _pass_on(reply: httpx.Response, headers: Mapping[str, str] | None = None) -> Response:
+    kept = {name: reply.headers[name] for name in ("Retry-After",) if name in reply.headers}
     kind = reply.headers.get("content-type", JSON)
-    return Response(reply.content, reply.status_code, {**(headers or {}), "Content-Type": kind})
+    return Response(reply.content, reply.status_code, {**kept, **(headers or {}), "Content-Type": kind})

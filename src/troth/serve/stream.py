@@ -22,11 +22,12 @@ from troth.core.encoding import encode_json
 from troth.core.errors import UserError
 from troth.serve.answering import Desk, Handler, check_key, internal_error
 from troth.serve.faithfulness import GroundAnswer, GroundRequest
+from troth.serve.observed import LEFT
+from troth.serve.openapi import EVENTS
 from troth.serve.tasks import ServedTask
 from troth.text.sentences import SentenceBuffer
 
 PATH = "/ground/stream"
-EVENTS = "text/event-stream"
 
 
 class StreamStart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -71,12 +72,15 @@ def answer_stream(desk: Desk, task: ServedTask) -> Handler:
                 async for event in judged(request):
                     yield event
             except HTTPException as problem:
-                yield _event("error", msgspec.json.encode({"status": problem.status_code, "detail": problem.detail}))
+                yield error_event(request, problem)
             except ClientDisconnect:
-                return
+                request.state.status = LEFT
             except Exception:  # noqa: BLE001 (it is logged)
-                own = internal_error(PATH, request)
-                yield _event("error", msgspec.json.encode({"status": own.status_code, "detail": own.detail}))
+                yield error_event(request, internal_error(PATH, request))
+
+    def error_event(request: Request, problem: HTTPException) -> bytes:
+        request.state.status = problem.status_code  # for the log and the figures: the answer began with 200
+        return _event("error", msgspec.json.encode({"status": problem.status_code, "detail": problem.detail}))
 
     async def judged(request: Request) -> AsyncIterator[bytes]:
         draft, start = SentenceBuffer(), None

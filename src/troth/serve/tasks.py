@@ -32,6 +32,7 @@ from troth.tracking import metrics as tracking
 
 # Findings that are no fault of the assistant's answers: a tool may fail, and asking it twice is merely slow.
 NO_FAULT = frozenset(("failed call", "repeated call"))
+NO_ASSISTANT = "the conversation has no message of the assistant"
 NO_SCHEMA = "no schema is known"
 NO_SCHEMA_HINT = "send 'schema' with the request, or start the service with one"
 
@@ -204,7 +205,7 @@ class TalkFinding(msgspec.Struct, frozen=True, omit_defaults=True):
 class AgentAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """`faithful`: what is said and passed to tools has a source, every call is allowed, and gold's are made.
 
-    Left out with a reason where the conversation has parts that were not read.
+    Left out with a reason where the conversation has parts that were not read, or no message of the assistant.
     """
 
     faithful: bool | None = None
@@ -217,13 +218,18 @@ def score_calls(asked: AgentRequest) -> AgentAnswer:
     fields = msgspec.to_builtins(asked)
     transcript = {name: value for name, value in fields.items() if name in ("messages", "tools", "expected", "outputs")}
     document = Document("request", msgspec.json.encode({"id": "request", "task": "request"} | transcript))
-    corpus = join({"": ReadTrials(list(chat.read(document)), "chat", "request")})
+    trials = list(chat.read(document))
+    corpus = join({"": ReadTrials(trials, "chat", "request")})
     result = score_corpus(corpus, AgentSettings(rule=asked.rule, metrics=asked.metrics or None, resamples=1))
     findings = [finding for finding in result.findings if isinstance(finding, AgentFinding)]
     unread = sum(counts.get("unread_blocks", 0) for counts in result.counts.values())
+    faithful: bool | None = not any(finding.kind not in NO_FAULT for finding in findings)
+    reason = f"{format_count(unread, 'block')} of the conversation could not be read" if unread else None
+    if faithful and not any(message.role == "assistant" for trial in trials for message in trial.messages):
+        reason = reason or NO_ASSISTANT
     return AgentAnswer(
-        None if unread else not any(finding.kind not in NO_FAULT for finding in findings),
-        f"{format_count(unread, 'block')} of the conversation could not be read" if unread else None,
+        faithful if reason is None else None,
+        reason,
         tuple(_talk_finding(finding) for finding in findings),
         tuple(_served(score, asked.signatures) for score in result.scores if asked.metrics),
     )
