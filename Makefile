@@ -30,7 +30,7 @@ browser:
 	|| echo "Chromium is missing and cannot be installed: the tests in tests/browser will be skipped"
 
 test: models browser
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --durations=25
 
 # The tests that need neither models nor a browser nor the data folder, for use while developing.
 test-fast: $(READY)

@@ -278,12 +278,24 @@ def test_a_version_without_a_calibration_says_so(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_calibration_of_the_package_is_sound() -> None:
-    """Whatever comes with the package says what its threshold does, and for which model."""
+    """It says what its threshold does, and for which model."""
     bundled = calibration.load_default()
-    if bundled is None:
-        pytest.skip("none comes with this version")
+    assert bundled is not None
     for fitted in bundled.metrics:
         assert fitted.at is not None
         assert fitted.at.precision is not None
         assert "nli:" in fitted.signature
         assert not fitted.warnings()
+
+
+def test_the_calibration_of_the_package_fits_the_default_metric() -> None:
+    """A change of the model, its weights or its evidence needs another calibration: python -m experiments.verdict."""
+    assert list(match_default(make_graders("faith", Models(cache=None)))) == ["faith"]
+
+
+def test_a_metric_may_be_calibrated_for_several_recipes() -> None:
+    entries = [calibration.fit("nli", name, [0.1, 0.9], [0, 1]) for name in ("NLI|nli:a", "NLI|nli:b")]
+    several = calibration.Calibration((), tuple(entry for entry in entries if not isinstance(entry, str)))
+    assert several.match_recipes({"nli": "NLI|nli:b"})["nli"].signature == "NLI|nli:b"
+    with pytest.raises(UserError, match="calibrated as NLI.nli:a and is scored as NLI.nli:c"):
+        several.match_recipes({"nli": "NLI|nli:c"})

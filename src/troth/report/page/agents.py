@@ -25,7 +25,7 @@ SOLVED = cards.CardQuestion(
 )
 HONEST = cards.CardQuestion("Does it say only what it did?", "agents")
 MAIN = ("pass^1", "calls_right")  # the first that is known answers the first question
-CLAIMS, PROVENANCE, WAVERING = "claims_without_calls", "provenance", "wavering_tasks"
+CLAIMS, PROVENANCE = "claims_without_calls", "provenance"
 GROUPS = {"all": "all"}
 NOTE = "Shares in percent, with the 95% interval over tasks."
 LEAD = (
