@@ -69,10 +69,11 @@ def main() -> None:
     parser.add_argument("--cache", default="", help="file of the model's answers; the usual one without")
     parser.add_argument("--nli", default="embedded", help="entailment model, or the folder of an embedded one")
     parser.add_argument("--each", type=int, default=EACH, help="responses of a set")
+    parser.add_argument("--pairs", type=int, default=PAIRS, help="corruptions of a kind")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     chosen_sets = sets(options.shared, options.each)
-    kinds = corrupted(sets(options.shared, POOL))
+    kinds = corrupted(sets(options.shared, POOL), options.pairs)
     nli = open_nli(options.nli, options.cache)
     entailment = SentenceEntailment(nli, evidence=EVIDENCE)
     judged = {name: judge(items, entailment) for name, items in (chosen_sets | kinds).items()}
@@ -219,14 +220,14 @@ def sets(shared: Path, each: int) -> dict[str, list[Grounded]]:
     return {name: _drawn(items, each, name) for name, items in found.items()}
 
 
-def corrupted(sets: dict[str, list[Grounded]]) -> dict[str, list[Grounded]]:
+def corrupted(sets: dict[str, list[Grounded]], number: int) -> dict[str, list[Grounded]]:
     """By kind: supported answers of all sets (label 1), each followed by its corruption (label 0)."""
     made: dict[str, list[Grounded]] = {kind: [] for kind in KINDS}
     supported = [item for items in sets.values() for item in items if item.label]
     for item in _drawn(supported, len(supported), "corrupted"):
         for one in corruptions(item.document, item.response, seed=SEED, id=item.id):
             pairs = made[one.kind]
-            if len(pairs) < 2 * PAIRS:
+            if len(pairs) < 2 * number:
                 wrong = Grounded(f"{item.id}#{one.kind}", item.document, one.text, item.history, 0, one.kind)
                 pairs += [item, wrong]
     return made

@@ -36,7 +36,8 @@ def main() -> None:
     work.mkdir(parents=True, exist_ok=True)
     labelled = sets(options.shared, options.each)
     data = work / "six-sets.jsonl"
-    data.write_text("".join(_line(item) for name in FITTED for item in labelled[name]), encoding="utf-8")
+    items = [(f"{name}-{number}", item) for name in FITTED for number, item in enumerate(labelled[name])]
+    data.write_text("".join(_line(id, item) for id, item in items), encoding="utf-8")  # ids of sets repeat
     out = options.out or work / "calibration.json"
     out.unlink(missing_ok=True)
     models = {"nli": options.nli, "cache": options.cache}
@@ -67,8 +68,8 @@ def flagged(fitted: Calibration, values: Sequence[float | None], labels: Sequenc
     ]
 
 
-def _line(item: Grounded) -> str:
-    row = {"id": item.id, "document": item.document, "response": item.response, "history": item.history}
+def _line(id: str, item: Grounded) -> str:
+    row = {"id": id, "document": item.document, "response": item.response, "history": item.history}
     return json.dumps(row | {"label": item.label}) + "\n"
 
 
