@@ -68,7 +68,8 @@ class Differences(Sequence[Difference]):
 
     def __repr__(self) -> str:
         over = f"{self.differences[0].dialogues} {self.cluster}s" if self.differences else "nothing"
-        return "\n".join([f"troth compare: {len(self)} differences over {over}", self.table().plain()])
+        count = f"{len(self)} difference{'' if len(self) == 1 else 's'}"
+        return "\n".join([f"troth compare: {count} over {over}", self.table().plain()])
 
     def _repr_html_(self) -> str:
         """A table in a notebook."""

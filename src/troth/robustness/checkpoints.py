@@ -133,7 +133,7 @@ def pick(runs: Mapping[str, Result | Path] | Iterable[Path]) -> Picked:
     results = {name: run if isinstance(run, Result) else opened(run) for name, run in named.items()}
     values = {name: {s.metric: s.value or 0.0 for s in _whole([result])} for name, result in results.items()}
     if len(values) < 2:
-        raise UserError("picking takes two checkpoints or more", hint="name another run")
+        raise UserError("at least two checkpoints are needed", hint="name another run")
     shared = _shared(list(results.values()), values)
     columns = table_2(shared)
     if not any(column.name == JGA.name for column in columns) or len(columns) < 2:

@@ -85,7 +85,7 @@ class TrainSettings:
         {}, "Settings of the first phase, for example epochs=2,rate=5e-5.", "FIELDS", flag="--first-set"
     )
     preset: str | None = option(
-        None, "Settings of a paper by name: checkdst, sgp-dst or sgd-baseline; other options go before it.", "NAME",
+        None, "Settings of a paper by name: checkdst, sgp-dst or sgd-baseline; other options take precedence.", "NAME",
         complete=("troth.systems.presets:PRESETS",),
     )  # fmt: skip
     fit: Mapping[str, Any] = option({}, "Fields of `FitSettings`.", shape="python")

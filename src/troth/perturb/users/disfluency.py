@@ -267,8 +267,8 @@ def _abandoned() -> dict[str, list[str]]:
 @cache
 def _lowered_words() -> frozenset[str]:
     """Ordinary words, which lose the capital of a sentence's start when another word is put before them."""
-    ordinary = lexicon.word_set("small") | lexicon.word_set("common") | _abandoned().keys()
-    return ordinary - lexicon.word_set("times") - _FIRST_PERSON - {"mr"}
+    ordinary = lexicon.word_set("small") | lexicon.word_set("common") | lexicon.word_set("no_names")
+    return (ordinary | _abandoned().keys()) - lexicon.word_set("times") - _FIRST_PERSON - {"mr"}
 
 
 def _bare(word: str) -> str:
