@@ -76,7 +76,7 @@ def settings(steps: int, batch: int, rate: float, every: int) -> dict[str, Any]:
 
 
 def over_training(folder: Path) -> str:
-    """The measures at each evaluation (figure 2), and what the best checkpoint has over the first (figure 3)."""
+    """The measures at each evaluation (figure 2), and the best checkpoint minus the first (figure 3)."""
     points = [point for point in curve(folder) if "jga" in point]
     rows = [_row(str(int(point["step"])), point) for point in points]
     return table(["step", *MEASURES], [*rows, _row("best over first", gains(folder))])

@@ -54,7 +54,7 @@ class Differences(Sequence[Difference]):
 
     differences: tuple[Difference, ...]
     labels: Mapping[str, str]  # how tables print each metric
-    cluster: str = "dialogue"  # what the tests resample
+    cluster: str = "dialogue"  # unit that the tests resample
 
     def __getitem__(self, index: Any) -> Any:
         return self.differences[index]
@@ -85,7 +85,7 @@ def _difference_row(d: Difference) -> tuple[str, ...]:
 
 
 class GateOutcome(msgspec.Struct, frozen=True):
-    """What a gate decides on a metric, with the difference new minus base in the terms of `Score.value`."""
+    """Decision of a gate on a metric, with the difference new minus base on the scale of `Score.value`."""
 
     metric: str
     base: str
@@ -108,7 +108,7 @@ class GateOutcome(msgspec.Struct, frozen=True):
 
 
 class LevelOutcome(msgspec.Struct, frozen=True):
-    """What an absolute gate decides on a metric, in the terms of `Score.value`."""
+    """Decision of an absolute gate on a metric, on the scale of `Score.value`."""
 
     metric: str
     system: str

@@ -232,7 +232,7 @@ def _check_trainable(model: TrackerModel) -> TrainableTracker[Any]:
 
 
 def gains(folder: Path) -> dict[str, float]:
-    """What the evaluation with the best JGA has over the first one, by measure (CheckDST, figure 3)."""
+    """Differences between the evaluation with the best JGA and the first one, by measure (CheckDST, figure 3)."""
     points = [point for point in curve(folder) if JGA in point]
     if not points:
         raise UserError("has no measures over training", file=path_of(folder), hint="train with a dev set")

@@ -1,4 +1,4 @@
-"""Speech disfluencies in what the user says: fillers, repetitions, restarts, and repairs of a value (CheckDST's SDI).
+"""Speech disfluencies in user turns: fillers, repetitions, restarts, and repairs of a value (CheckDST's SDI).
 
 A repair says a wrong value of the same slot and corrects it: "to london no i meant cambridge". The right value does not
 change, so spans, acts and states stay valid; nothing is inserted into a value or a word. The sources of the rates are
@@ -52,7 +52,7 @@ _CALENDAR = {
     **dict.fromkeys(("today", "tomorrow", "tonight", "next", "this", "later", "after", "day"), "relative"),
     "the": "the",
 }
-# Nobody pauses before these: punctuation, and what is written apart but said as one ("John 's", "do n't").
+# Nobody pauses before these: punctuation, and parts of a word that are written apart ("John 's", "do n't").
 _NO_WORD = re.compile(r"\s*(?:['’]\w|n['’]t\b|[^\w\s]+(?:\s|$))")
 
 _Value = tuple[Key, int, int]  # service and slot of a value, its start and its end
@@ -61,7 +61,7 @@ _Value = tuple[Key, int, int]  # service and slot of a value, its start and its 
 class Disfluency(Family, frozen=True):
     """The user hesitates: fillers, repetitions, restarts, and repairs of a value (CheckDST's SDI).
 
-    Fillers, repetitions and restarts are rates per word, repairs a rate per turn that tells a value; `scale` multiplies
+    Fillers, repetitions and restarts are rates per word, repairs a rate per turn with a value; `scale` multiplies
     all four.
     """
 
@@ -110,7 +110,7 @@ class _Speaker:
         self.gap = self._draw_gap()
         counted = ("words", "inserted", "fillers", "repetitions", "restarts", "repairs")
         self.figures: dict[str, float] = dict.fromkeys(counted, 0)
-        self.before: dict[Key, tuple[str, ...]] = {}  # the state so far, if only it shows what is new
+        self.before: dict[Key, tuple[str, ...]] = {}  # the state so far, for corpora without spans
 
     def _draw_gap(self) -> float:
         """The number of words before the next disfluency; geometrically distributed."""
