@@ -259,6 +259,15 @@ def test_a_restart_begins_with_a_phrase(make: Make) -> None:
     assert not any("movie I can, movie" in text or "drama movie, drama" in text for text in told)
 
 
+def test_a_restart_repeats_the_auxiliary(make: Make) -> None:
+    before = make(("Do you have anything else?", {}))
+    known = corpus_of([before]).known
+    options = Disfluency(fillers=0, repetitions=0, restarts=0.4, repairs=0)
+    told = [apply(options, before, known, seed=seed).dialogue.turns[0].text for seed in range(60)]
+    assert any("Do you have, do you have" in text for text in told)
+    assert not any("have, you have" in text or "anything, you have" in text for text in told)
+
+
 def test_a_restart_does_not_go_back_over_a_conjunction(make: Make) -> None:
     before = make(("Where are they located and who owns it?", {}))
     options = Disfluency(fillers=0, repetitions=0, restarts=0.4, repairs=0)

@@ -338,7 +338,9 @@ class _Text:
 
     def begins_phrase(self, at: int) -> bool:
         """Whether a speaker can begin again with a word: the first of a clause, or a small one ("to", "my")."""
-        return self.opens_clause(at) or self.words[at - 1][-1] == "," or _bare(self.words[at]) in self.restarts
+        if self.opens_clause(at) or self.words[at - 1][-1] == ",":
+            return True
+        return _bare(self.words[at]) in self.restarts and _bare(self.words[at - 1]) not in lexicon.word_set("bound")
 
     def plain(self, at: int) -> bool:
         """Whether a word consists of letters and is not part of a value, so that it may be repeated."""
