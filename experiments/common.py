@@ -1,4 +1,4 @@
-"""What the experiments share: the data, a folder to work in, and tables in Markdown."""
+"""Shared by the experiments: data, work folder, and tables in Markdown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def arguments(what: str) -> argparse.ArgumentParser:
     """Options that every experiment has."""
     parser = argparse.ArgumentParser(description=what)
     parser.add_argument("--shared", type=Path, default=SHARED, help="the folder with the papers' data")
-    parser.add_argument("--work", type=Path, default=WORK, help="trainings and predictions; a stopped run goes on")
+    parser.add_argument(
+        "--work", type=Path, default=WORK, help="trainings and predictions; an interrupted run is resumed"
+    )
     return parser
 
 
@@ -57,7 +59,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def dots(path: Path, title: str, scores: Mapping[tuple[str, str, str], Score | None]) -> None:
-    """A chart of scores with their intervals, in percent. A key: the panel, the row, and what the colour stands for."""
+    """A chart of scores with their intervals, in percent. A key: the panel, the row and the colour."""
     fields = ["panel", "system", "series", "value", "low", "high"]
     rows = [[*key, one.value, one.low, one.high] for key, one in scores.items() if one is not None]
     chart = Chart(

@@ -1,4 +1,4 @@
-"""PMI-Decode, tables 4 and 5: what weighting faithfulness in decoding gains, and what it costs in relevance.
+"""PMI-Decode, tables 4 and 5: gain in faithfulness and cost in relevance.
 
     python -m experiments.pmi_decode
 

@@ -1,14 +1,14 @@
-"""SGD-X, tables 2 to 4: how a tracker takes other wordings of the schema, and what training on variants changes.
+"""SGD-X, tables 2 and 3, figure 4: JGA under other wordings of the schema, and after training on variants.
 
     python -m experiments.sgdx
 
 Each condition trains a tracker further that has learned SGD's own schemas, for the same few steps. That tracker is
 trained first, unless one is named: `--start .tracker/troth-track/best-jga`, after `make tracker`.
 
-Claims of the paper: JGA falls from v1 to v5 (section 4.1, figure 4); SGP-DST loses more on seen services than on unseen
-ones (table 2: -24.3 % against -14.3 %), T5DST about equally (-11.6 % against -12.0 %); training on variants that people
-wrote (oracle) helps more than back-translation, which helps more than nothing (table 3); random corruption does not
-help (section 4.2).
+Claims of the paper: JGA falls under the variants, and tends to fall more from v1 to v5 (section 4.1, table 2, figure
+4); SGP-DST loses more on seen services than on unseen ones (table 2: -24.3 % against -14.3 %), T5DST about equally
+(-11.6 % against -12.0 %); training on variants that people wrote (oracle) helps more than back-translation, which helps
+more than nothing (section 4.2, table 3); random corruption does not help (section 4.2).
 """
 
 from __future__ import annotations

@@ -36,7 +36,9 @@ SHOWN = {"sgsacc_validated": "SGSAcc", "ser": "SER (lower is better)"}  # in the
 def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--shots", default="5,20", help="T2G2's splits: dialogues per domain")
-    parser.add_argument("--dialogues", type=int, default=50, help="of test: so many with seen domains, and with unseen")
+    parser.add_argument(
+        "--dialogues", type=int, default=50, help="number of test dialogues with seen domains, and with unseen ones"
+    )
     parser.add_argument("--epochs", type=float, default=3, help="of 5 shots; other splits have as many steps")
     parser.add_argument("--steps", type=int, default=0, help="of each training, in place of epochs")
     parser.add_argument("--beams", type=int, default=4)
@@ -67,7 +69,7 @@ def main() -> None:
 
 
 def test_set(data: Path, work: Path, count: int) -> Path:
-    """Test dialogues: so many with seen domains alone, and as many with an unseen one."""
+    """Test dialogues: the same number with seen domains only and with an unseen one."""
     known = seen_domains(data)
     parts: dict[bool, list[Any]] = {True: [], False: []}
     for one in readers.gold(str(data / "test")):
@@ -84,7 +86,7 @@ def seen_domains(data: Path) -> set[str]:
 
 
 def scored(folder: Path, test: Path, options: Any, data: Path) -> dict[tuple[str, str, str], Score]:
-    """All systems on a test set, by system, metric and group; what is there is not generated again."""
+    """All systems on a test set, by system, metric and group; existing responses are not generated again."""
     files = {name: folder / f"{test.name}-{slug(name)}.jsonl" for name in SYSTEMS}
     if not files["template copy"].exists():
         copy_templates(test, options.shared / "data/t2g2/utterance_templates", files["template copy"])

@@ -76,6 +76,7 @@ def test_runs_and_checkpoints(fine: Troth, tmp_path: Path) -> None:
     assert fine("robust", "runs", *paths, "--to", "latex").out.startswith("\\begin{tabular}")
     picked = fine("robust", "checkpoints", *paths, "--pick")
     assert picked.out == f"{paths[0]}\n"  # the same JGA, and consistent with itself
+    assert picked.err.startswith("average slack: 1.98; best JGA: ")
     chart = tmp_path / "curves.svg"
     told = fine("robust", "checkpoints", *paths, "--chart", str(chart))
     assert "least average slack: " in told.out

@@ -162,6 +162,7 @@ def test_compared_in_latex(fine: Troth, runs: tuple[str, str]) -> None:
     names = ("--names", "sturdy=Ours", "--names", "jga=JGA")
     named = (*runs, f"again={STURDY}", "--gold", GOLD, "--metrics", "jga,fga@1", "--to", "latex", *names)
     assert fine("compare", *named).out == COMPARED_LATEX
+    assert fine("compare", *named[:-4], "--names", "sturdy=Ours,jga=JGA").out == COMPARED_LATEX
     rows = fine("compare", *named, "--sort", "fga@1").out.splitlines()[7:10]
     assert [row.partition(" & ")[0] for row in rows] == ["hasty", "Ours", "again"]
 
@@ -339,7 +340,9 @@ def test_latex(fine: Troth, runs: tuple[str, str], tmp_path: Path) -> None:
     fine("dst", GOLD, f"a_b%&#$={HASTY}", "--out", str(tmp_path / "odd"))
     named = (str(tmp_path / "odd"), runs[1], "--metrics", "jga,fga@1", "--to", "latex", "--names", "sturdy=Ours")
     assert fine("table", *named).out == LATEX
-    rows = fine("table", *named, "--sort", "fga@1", "--names", "jga=JGA, all").out.splitlines()[4:8]
+    both = (*named[:-1], "jga=JGA, all,sturdy=Ours", "--sort", "fga@1")
+    assert fine("table", *both).out == fine("table", *named, "--sort", "fga@1", "--names", "jga=JGA, all").out
+    rows = fine("table", *both).out.splitlines()[4:8]
     assert [row.partition(" & ")[0] for row in rows] == ["system", r"\midrule", r"a\_b\%\&\#\$", "Ours"]
     assert rows[0] == r"system & JGA, all & FGA, $\lambda$ = 1 \\"
     given = fine("table", *named, "--sort", "none", "--no-intervals").out.splitlines()[6:8]

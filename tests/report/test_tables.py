@@ -67,6 +67,7 @@ def test_a_comparison_reads_well(result: Result) -> None:
     assert columns.split()[:3] == ["system", "against", "metric"]
     assert first.split()[:6] == ["sturdy", "hasty", "jga", "55.37", "33.33", "+22.03"]
     assert found._repr_html_().startswith("<table>")
+    assert repr(troth.compare(result, metrics="jga", resamples=200)).startswith("troth compare: 1 difference over 22 ")
     assert found == troth.compare(result, metrics="jga,slot_f1", resamples=200)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -19,6 +20,7 @@ from troth.storage.runs import foreign, is_run
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_NEXT_PAIR = re.compile(r",\s*(?=[^\s,=]+=)")
 ENGINE = "troth.engine"  # key of the context: the engine and its address
 
 
@@ -88,12 +90,21 @@ class Pairs(click.ParamType):  # type: ignore[type-arg]
         if not isinstance(value, str):
             return value
         pairs: dict[str, Any] = {}
-        for text in filter(None, [value] if self.single else value.split(",")):
+        for text in filter(None, split_pairs(value) if self.single else value.split(",")):
             name, equals, content = text.partition("=")
             if not equals:
                 self.fail(f"'{text}' is not of the form NAME=VALUE.", param, ctx)
             pairs[name.strip()] = _parse_number(content)
         return pairs
+
+
+def split_pairs(text: str) -> list[str]:
+    """Pairs NAME=TEXT separated by commas; a text may have commas, unless a name and "=" follow.
+
+    >>> split_pairs("jga=JGA, all,sturdy=Ours")
+    ['jga=JGA, all', 'sturdy=Ours']
+    """
+    return _NEXT_PAIR.split(text)
 
 
 def _parse_number(text: str) -> str | int | float:

@@ -266,7 +266,8 @@ def checkpoints(paths: tuple[str, ...], pick: bool, chart: str | None, json: boo
         show.json(picked)
     elif pick:
         show.text(picked.least_slack)
-        show.note(f"best JGA: {picked.best_jga}")
+        slack = next(point.slack for point in picked.checkpoints if point.name == picked.least_slack)
+        show.note(f"average slack: {tables.percent(slack)}; best JGA: {picked.best_jga}")
     else:
         values = {point.name: {**point.values, "slack": point.slack} for point in picked.checkpoints}
         figures = {name: {m: tables.percent(value) for m, value in row.items()} for name, row in values.items()}

@@ -30,7 +30,10 @@ SORT = options.option(
     "Sort systems by this metric, best first; none: keep their order.  [default: none; in LaTeX the first metric]",
 )
 NAMES = click.option(
-    "--names", metavar="NAME=TEXT", multiple=True, help="Print a system or metric as TEXT; may be given several times."
+    "--names",
+    metavar="NAME=TEXT",
+    multiple=True,
+    help="Print a system or metric as TEXT; several with commas, or given several times.",
 )
 FORM = options.option(
     "--to", "FORM", "Form of the table: plain, markdown, latex or csv.", default="plain", type=options.FORMS
@@ -149,10 +152,11 @@ def _check_forms(to: str, json: bool) -> None:
 
 def _rename(table: tables.Table, names: Sequence[str]) -> tables.Table:
     """The same table with the texts of `--names` for systems and metrics."""
-    for item in names:
+    items = [item for several in names for item in options.split_pairs(several)]
+    for item in items:
         if "=" not in item:
             raise UserError(f"--names {item} has no text", hint='for example --names sturdy="Ours"')
-    texts = {name: text for name, _, text in (item.partition("=") for item in names)}
+    texts = {name: text for name, _, text in (item.partition("=") for item in items)}
     known = {*table.columns, *(cell for row in table.rows for cell in row[: table.labels])}
     for name in texts:
         if name not in known:

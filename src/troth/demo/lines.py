@@ -25,7 +25,7 @@ TITLES = {"nli": "entailment", "u_f1": "shared words", "pmi_faith": "PMI-Faith"}
 
 @dataclass(frozen=True)
 class Results:
-    """What each part found; grounding is None where no metric for it is installed."""
+    """Results of each part; grounding is None where no metric for it is installed."""
 
     tracking: Result
     robust: list[Result]
@@ -45,7 +45,7 @@ def summary_lines(results: Results) -> list[str]:
 
 
 def tracking(result: Result) -> str:
-    """JGA of both trackers, FGA, which forgives what is inherited, and what the intervals of the differences show."""
+    """JGA and FGA of both trackers, with the intervals of the differences."""
     systems = {split_profile(system.system, PROFILE): system for system in open_run(result, 1).systems}
     names = list(dict.fromkeys(split_profile(score.system, score.profile) for score in result.scores))
     first, second = sorted(names, key=lambda name: -(systems[name].value("jga") or 0.0))[:2]
@@ -58,7 +58,7 @@ def tracking(result: Result) -> str:
 
 
 def _describe_interval(difference: Difference) -> str:
-    """What the interval of a difference allows to say."""
+    """The interval of a difference, and whether it shows one."""
     if difference.low is None or difference.high is None:
         return "too few dialogues for an interval"
     bounds = f"{100 * difference.low:+.1f} … {100 * difference.high:+.1f} points"
@@ -66,26 +66,27 @@ def _describe_interval(difference: Difference) -> str:
 
 
 def robustness(perturbed: Sequence[Result], worded: Sequence[Result]) -> str:
-    """What breaks the first tracker, and where the second is better and where it is not."""
+    """What each stress costs the first tracker, and where the second is better and where it is not."""
     systems = [[system for run in runs for system in open_run(run, 1).systems] for runs in (perturbed, worded)]
     return " ".join(stress_lines(pair_trackers(*systems)))
 
 
 def responses(result: Result) -> str:
-    """What SER finds in each system's responses, and SGSAcc in the yes-or-no facts, which SER cannot see."""
+    """Errors that SER finds in each system's responses, and SGSAcc in yes-or-no facts, which SER cannot check."""
     names = result.systems
     ser = [f"{_percent(_value(result.score('ser', system=name)))} of {name}'s responses" for name in names]
-    text = f"looked for word for word, a value is missing in {' and in '.join(ser)}"
+    text = f"by exact search, a value is missing in {' and in '.join(ser)}"
     if not any(metric.name == "sgsacc" for metric in result.metrics):
-        return f"{text}; whether yes and no are told right takes an entailment model."
+        return f"{text}; checking yes-or-no facts needs an entailment model."
     wrong = [f"{_percent(1 - _value(result.score('sgsacc', 'kind:boolean', name)))} of {name}'s" for name in names]
-    return f"{text}; of the yes-or-no facts, which that cannot see, SGSAcc finds {' and '.join(wrong)} untrue."
+    facts = f"SGSAcc finds {' and '.join(wrong)} untrue"
+    return f"{text}; of the yes-or-no facts, which exact search cannot check, {facts}."
 
 
 def grounding(result: Result | None) -> str:
-    """What follows from the document by the first metric and by people, and how well metrics tell the two apart."""
+    """Shares of supported answers by the first metric and by people, and the AUROC of each metric."""
     if result is None:
-        return "no metric for it is installed here."
+        return "no metric for it is installed."
     names = [metric.name for metric in result.metrics if not metric.of]
     verdict = next((metric for metric in result.metrics if metric.of == "faithful"), None)
     shares = [(system, _labelled_values(result, [system], names[0])) for system in result.systems]
@@ -111,11 +112,11 @@ def _labelled_values(result: Result, systems: Sequence[str], metric: str) -> lis
 
 
 def recipes(result: Result) -> str:
-    """How far public recipes are apart on one and the same file."""
+    """How much JGA of the same file differs between public recipes."""
     name, low, high, jga = _spread(result)
     return (
         f"{name}'s one file has JGA {_points(jga[low])} by the recipe '{low}' and {_points(jga[high])} by '{high}'; "
-        f"troth explain says which rule does it."
+        f"troth explain shows which rule makes the difference."
     )
 
 

@@ -59,13 +59,13 @@ LIVE = Bundle(
 )
 WRITTEN = Bundle("gold", "wordings/paraphrases.json", "hotel_name,sight_name,from_station,to_station")
 
-Step = Callable[[str], None]  # is told which part begins
+Step = Callable[[str], None]  # called with the name of each part when it begins
 Predictions = dict[str, dict[str, str]]  # by tracker, then by test set
 
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demo wrote and found."""
+    """Files and findings of the demo."""
 
     folder: str
     page: str  # its address
@@ -149,7 +149,7 @@ def demo(out: str | os.PathLike[str], *, step: Step = lambda _: None, cache: str
 
 
 def _foreign_content(folder: Path) -> str | None:
-    """What at the place of the demo is not a demo's."""
+    """Describes content of the folder that does not belong to a demo."""
     if not folder.is_dir():
         return "is a file"
     there = sorted(item.name for item in folder.iterdir())
@@ -211,7 +211,7 @@ class _Work:
         return [self.moved(one) for one in value] if isinstance(value, list) else value
 
     def predictions(self, sets: Mapping[str, Path], variants: Sequence[str]) -> Predictions:
-        """What the trackers say now; where they cannot run, what is bundled."""
+        """Predictions of the trackers, or the bundled ones where trackers cannot run."""
         self.step("trackers")
         if "trackers" in self.absent:
             return {

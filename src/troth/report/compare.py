@@ -54,7 +54,7 @@ class Differences(Sequence[Difference]):
 
     differences: tuple[Difference, ...]
     labels: Mapping[str, str]  # how tables print each metric
-    cluster: str = "dialogue"  # what the tests resample
+    cluster: str = "dialogue"  # unit that the tests resample
 
     def __getitem__(self, index: Any) -> Any:
         return self.differences[index]
@@ -68,7 +68,8 @@ class Differences(Sequence[Difference]):
 
     def __repr__(self) -> str:
         over = f"{self.differences[0].dialogues} {self.cluster}s" if self.differences else "nothing"
-        return "\n".join([f"troth compare: {len(self)} differences over {over}", self.table().plain()])
+        count = f"{len(self)} difference{'' if len(self) == 1 else 's'}"
+        return "\n".join([f"troth compare: {count} over {over}", self.table().plain()])
 
     def _repr_html_(self) -> str:
         """A table in a notebook."""
@@ -84,7 +85,7 @@ def _difference_row(d: Difference) -> tuple[str, ...]:
 
 
 class GateOutcome(msgspec.Struct, frozen=True):
-    """What a gate decides on a metric, with the difference new minus base in the terms of `Score.value`."""
+    """Decision of a gate on a metric, with the difference new minus base on the scale of `Score.value`."""
 
     metric: str
     base: str
@@ -107,7 +108,7 @@ class GateOutcome(msgspec.Struct, frozen=True):
 
 
 class LevelOutcome(msgspec.Struct, frozen=True):
-    """What an absolute gate decides on a metric, in the terms of `Score.value`."""
+    """Decision of an absolute gate on a metric, on the scale of `Score.value`."""
 
     metric: str
     system: str

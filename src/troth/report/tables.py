@@ -46,7 +46,7 @@ class TableSettings:
         "metric]", "METRIC",
     )  # fmt: skip
     names: Mapping[str, Any] = option(
-        {}, "Print a system or metric as TEXT; may be given several times.", "NAME=TEXT", repeat=True
+        {}, "Print a system or metric as TEXT; several with commas, or given several times.", "NAME=TEXT", repeat=True
     )
     intervals: bool = option(True, "Leave out the 95% interval after each number.", flag="--no-intervals")
 
@@ -55,8 +55,8 @@ class TableSettings:
 def table(*runs: Run, **options: Any) -> str:
     """Runs as one table: plain text, or with `to` "markdown", "latex", "csv" or "json".
 
-    A run is a `Result`, or the folder that one was saved to. In bold is the best score of each metric, with those that
-    a paired test does not tell from it. In LaTeX, systems are rows, and metrics have the names that the page prints.
+    A run is a `Result`, or the folder that one was saved to. Bold: the best score of each metric, and scores that are
+    not significantly different from it. In LaTeX, systems are rows, and metrics have the names that the page prints.
 
     >>> import troth
     >>> from troth import demo

@@ -86,7 +86,7 @@ class TestSides(NamedTuple):
 
 
 def _views(same: Sequence[_ScoredSet]) -> Iterator[DialogueView]:
-    """The dialogues of one set, with what each system made of them."""
+    """The dialogues of one set, with the predictions of each system."""
     scored = [ScoredDialogues(one.dialogues, one.system.frames, one.system.name) for one in same]
     return views(scored, set=same[0].name)
 

@@ -77,7 +77,7 @@ def medians(
 
     `runs`: results or run folders; runs with the same system's name belong together. `error`: "interval" is half of the
     median's 95% interval, "se" the standard error of the runs, as in the paper. `families`: names of systems by family;
-    each family has the median over the medians of its systems (figure 4), and takes no part in best, worst and slack.
+    each family has the median over the medians of its systems (figure 4), and is left out of best, worst and slack.
     """
     check_choice("error", error, tuple(ERRORS))
     estimate, label = ERRORS[error]
@@ -133,7 +133,7 @@ def pick(runs: Mapping[str, Result | Path] | Iterable[Path]) -> Picked:
     results = {name: run if isinstance(run, Result) else opened(run) for name, run in named.items()}
     values = {name: {s.metric: s.value or 0.0 for s in _whole([result])} for name, result in results.items()}
     if len(values) < 2:
-        raise UserError("picking takes two checkpoints or more", hint="name another run")
+        raise UserError("at least two checkpoints are needed", hint="name another run")
     shared = _shared(list(results.values()), values)
     columns = table_2(shared)
     if not any(column.name == JGA.name for column in columns) or len(columns) < 2:
@@ -157,7 +157,7 @@ def _slack(values: Mapping[str, Mapping[str, float]], columns: Sequence[Metric])
 
 
 def _overlap(one: Median, other: Median) -> bool:
-    """Whether two medians are no further apart than their errors."""
+    """Whether the intervals median ± error overlap."""
     return abs(one.median - other.median) <= (one.error or 0.0) + (other.error or 0.0)
 
 

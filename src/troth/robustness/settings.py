@@ -16,7 +16,7 @@ from troth.tracking.profiles import Profile
 from troth.tracking.score import StateSettings
 
 ORIGINAL = "orig"  # the name of the original set, or of predictions under the original schema
-SYSTEM = "system"  # what a system is called that has no name
+SYSTEM = "system"  # name of a system without a name
 Sets = dict[str, dict[str, Any]]  # by system, then by the name of the set
 
 

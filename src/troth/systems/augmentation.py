@@ -1,4 +1,4 @@
-"""What a tracker learns from beside the dialogues as they are: other wordings of the schema, and perturbed twins.
+"""Additional training data of trackers: dialogues under other wordings of the schema, and perturbed twins.
 
     schema=0.5,names=0.3,disfluency=0.3,paraphrase=0.3
 

@@ -48,7 +48,7 @@ class TrackerTurn(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def system(self) -> str:
-        """What the system said just before; empty at the beginning."""
+        """The previous system utterance; empty at the beginning."""
         return self._answer.text if self._answer is not None else ""
 
     @property
@@ -58,7 +58,7 @@ class TrackerTurn(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def acts(self) -> dict[str, tuple[Act, ...]]:
-        """The acts of what the system said just before, by service; empty where the data has none."""
+        """The acts of the previous system utterance, by service; empty where the data has none."""
         return {} if self._answer is None else {frame.service: frame.acts for frame in self._answer.frames}
 
     @property

@@ -1,4 +1,4 @@
-"""What a tracker is worth at a point of its training: JGA, and CheckDST's measures on perturbed twins (its figure 2).
+"""Evaluation of a tracker during training: JGA, and CheckDST's measures on perturbed twins (its figure 2).
 
 Least slack: the slack of a checkpoint is the mean over the measures of its distance from the best checkpoint, over the
 measures that all checkpoints have: one that predicts no name has no NoHF, and must not win by that.

@@ -1,4 +1,4 @@
-"""The papers' settings of training by name: `train_tracker(…, preset="checkdst")`. What is set by hand goes first."""
+"""Training settings of the papers by name: `train_tracker(…, preset="checkdst")`. Explicit settings take precedence."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Preset(NamedTuple):
 
     about: str
     fit: Mapping[str, Any]
-    few: Mapping[str, Any] = {}  # what differs where some dialogues are trained on (shots)
-    first: Mapping[str, Any] = {}  # the first phase
+    few: Mapping[str, Any] = {}  # fields that differ in few-shot training (shots)
+    first: Mapping[str, Any] = {}  # fields of the first phase
 
 
 PRESETS: Registry[Preset] = Registry(
@@ -40,7 +40,7 @@ PRESETS: Registry[Preset] = Registry(
 
 
 def preset_fit(name: str | None, *, few: bool) -> dict[str, Any]:
-    """The training of a preset; nothing without a name."""
+    """The settings of a preset; empty without a name."""
     if name is None:
         return {}
     preset = PRESETS.load(name)
@@ -48,5 +48,5 @@ def preset_fit(name: str | None, *, few: bool) -> dict[str, Any]:
 
 
 def preset_first(name: str | None) -> dict[str, Any]:
-    """The first phase of a preset; nothing without a name."""
+    """The settings of a preset's first phase; empty without a name."""
     return {} if name is None else dict(PRESETS.load(name).first)

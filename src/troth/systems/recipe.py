@@ -1,4 +1,4 @@
-"""What a recipe for a tracker is, and the recipes that exist.
+"""Recipes for trackers: the protocol and the registry.
 
 A recipe is a frozen struct whose fields are its options. `open` gives a `TrackerModel` from a folder with weights of
 transformers: those of a pretrained model, or of a tracker that was trained by the recipe. The model turns user turns
@@ -93,7 +93,7 @@ class TrainableTracker(Trainable[E], TrackerModel):
 
     @abstractmethod
     def examples(self, turns: Iterable[TrackerTurn]) -> Iterator[E]:
-        """What is learned from user turns; kept in memory, so that it should be small."""
+        """Training examples from user turns; kept in memory, so they should be small."""
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -101,7 +101,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     base: ClassVar[str] = ""  # the model of `troth models` to begin with, where none is named; "": one must be named
     families: ClassVar[tuple[str, ...]] = ()  # of supported pretrained models, by `model_type` of their config.json
-    first: ClassVar[Literal["", "dialogues", "tasks"]] = ""  # what a first phase learns from
+    first: ClassVar[Literal["", "dialogues", "tasks"]] = ""  # data of the first phase
     trains: ClassVar[bool] = True
 
     def open(self, model: str, *, trained: bool) -> TrackerModel:

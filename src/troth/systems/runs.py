@@ -28,7 +28,7 @@ PATHS = ("data", "dev", "schema", "schemas", "templates", "model", "first", "sho
 
 
 def training_claim(record: Mapping[str, Any]) -> Claim:
-    """What a training folder is for. Files count by what is read from them, see `Fitting.inputs`."""
+    """Inputs of a training folder. Files are compared by content, see `Fitting.inputs`."""
     paths = {name: value for name, value in record.items() if name in PATHS}
     return Claim(RECORD, RUN, {name: value for name, value in record.items() if name not in PATHS}, paths)
 

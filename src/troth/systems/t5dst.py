@@ -52,7 +52,7 @@ class SlotModel(TextModel):
 
 
 def question(service: Service, slot: SlotSchema) -> str:
-    """What is asked of one slot: service, slot, description and possible values."""
+    """The question for one slot: service, slot, description and possible values."""
     values = f" values: {', '.join(slot.possible_values)}" if slot.is_categorical else ""
     named = f"{' '.join(split_identifier(service.name))} slot: {' '.join(split_identifier(slot.name))}"
     return f" service: {named} description: {slot.description}{values} value: "

@@ -121,7 +121,7 @@ class TextNetwork:
         return texts
 
     def _generate(self, rows: Sequence[list[int]]) -> list[list[int]]:
-        """What a decoder says next. A row that has ended leaves the batch, so that one long answer costs one row."""
+        """Continuations by a decoder. A row that has ended leaves the batch, so that one long answer costs one row."""
         import torch
         from transformers import DynamicCache
 

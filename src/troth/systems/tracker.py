@@ -28,7 +28,7 @@ AT_ONCE = 16  # dialogues that are tracked together
 class TrackerCard(msgspec.Struct, frozen=True):
     recipe: str
     options: dict[str, Any] = {}
-    model: str = ""  # what it was trained from
+    model: str = ""  # the pretrained model
     troth: str = __version__
     training: dict[str, Any] = {}
     metrics: dict[str, float] = {}  # at the checkpoint that this is
@@ -44,7 +44,7 @@ class Tracker:
     def states(
         self, dialogues: Sequence[Dialogue], schema: Schema, *, complete: bool, spell: Spelling | None = None
     ) -> list[Dialogue]:
-        """The dialogues with predicted states in place of all annotation; what is said stays.
+        """The dialogues with predicted states in place of all annotation; texts stay.
 
         `complete`: every turn is asked for the states of all services, not only of those that it is annotated with.
         `spell`: how the data spells a value that was said.

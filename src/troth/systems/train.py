@@ -85,7 +85,7 @@ class TrainSettings:
         {}, "Settings of the first phase, for example epochs=2,rate=5e-5.", "FIELDS", flag="--first-set"
     )
     preset: str | None = option(
-        None, "Settings of a paper by name: checkdst, sgp-dst or sgd-baseline; other options go before it.", "NAME",
+        None, "Settings of a paper by name: checkdst, sgp-dst or sgd-baseline; other options take precedence.", "NAME",
         complete=("troth.systems.presets:PRESETS",),
     )  # fmt: skip
     fit: Mapping[str, Any] = option({}, "Fields of `FitSettings`.", shape="python")
@@ -232,7 +232,7 @@ def _check_trainable(model: TrackerModel) -> TrainableTracker[Any]:
 
 
 def gains(folder: Path) -> dict[str, float]:
-    """What the evaluation with the best JGA has over the first one, by measure (CheckDST, figure 3)."""
+    """Differences between the evaluation with the best JGA and the first one, by measure (CheckDST, figure 3)."""
     points = [point for point in curve(folder) if JGA in point]
     if not points:
         raise UserError("has no measures over training", file=path_of(folder), hint="train with a dev set")

@@ -105,14 +105,14 @@ def _check_number(name: str, value: Any, kind: type, *, positive: bool = False) 
 
 @dataclass(frozen=True)
 class Fitting:
-    """A model to train, its examples, and what is measured during training."""
+    """A model to train, its examples, and the measures during training."""
 
     model: Trainable[Any]
     examples: Sequence[Any]
     dev: Sequence[Any] = ()  # examples of which the loss is measured
     evaluate: Callable[[], Metrics] | None = None  # further measures of the model as it is
     keep: Mapping[str, Key] = field(default_factory=dict)  # folder to key; the first decides when to stop
-    report: Callable[[int, Metrics], None] = lambda _step, _metrics: None  # to TensorBoard and the like
+    report: Callable[[int, Metrics], None] = lambda _step, _metrics: None  # to TensorBoard and others
     describe: Callable[[Path, Metrics], None] = lambda _folder, _metrics: None  # adds to the folder of a kept model
     inputs: Mapping[str, str] = field(default_factory=dict)  # digests of the data; others are not resumed with
     nearest: Mapping[str, Distances] = field(default_factory=dict)  # folder to distances: the least one is kept

@@ -186,6 +186,8 @@ def test_a_very_long_text_takes_seconds_at_most() -> None:
         ("5:30 pm", "noon", False),
         ("Sunday", "Friday", True),
         ("Sunday", "next Friday", False),
+        ("San Francisco", "Sydney, Australia", False),
+        ("Long Beach, CA", "Sydney, Australia", True),
     ],
 )
 def test_a_wrong_value_is_written_like_the_right_one(said: str, wrong: str, alike: bool) -> None:
@@ -198,3 +200,78 @@ def test_beginnings_that_are_dropped_fit_what_follows() -> None:
     assert {word for word, _ in dropped}.isdisjoint({"nothing", "that", "yes", "no", "thanks", "perfect"})
     assert ("i'm", "so I") in dropped
     assert ("find", "so I") not in dropped
+
+
+@pytest.mark.parametrize(
+    ("text", "right", "others", "expected"),
+    [
+        ("I want to hear Limbo now.", "Limbo", ("hurt", "Creep"), {"Creep"}),
+        ("I want to hear Limbo now.", "Limbo", ("hurt me",), {"Hurt Me"}),
+        ("Make it for later today.", "later today", ("Tomorrow", "later tomorrow"), {"later tomorrow"}),
+        ("Make it for later today.", "later today", ("Tomorrow",), {"tomorrow"}),
+        ("See you on the 8th.", "8th", ("4th",), {"4th"}),
+    ],
+)
+def test_a_wrong_value_has_the_capitals_of_the_right_one(
+    make: Make, text: str, right: str, others: tuple[str, ...], expected: set[str]
+) -> None:
+    before = make((text, {"value": right}))
+    known = corpus_of([before, *(make((f"Say {name}.", {"value": name}), name=name) for name in others)]).known
+    options = Disfluency(fillers=0, repetitions=0, restarts=0, repairs=1)
+    start, end = text.split(right)
+    told = {apply(options, before, known, seed=seed).dialogue.turns[0].text for seed in range(30)}
+    assert {one.removeprefix(start).partition(",")[0] for one in told} == expected
+    article = "the " if right == "8th" else ""  # "the 4th, wait, no, the 8th"
+    assert all(one.endswith(f" {article}{right}{end}") for one in told)
+
+
+def test_a_sentence_begins_with_one_capital(make: Make) -> None:
+    before = make(("Nice. Help me find a song. Bye.", {}))
+    options = Disfluency(fillers=0.5, repetitions=0, restarts=0.5, repairs=0)
+    known = corpus_of([before]).known
+    told = [apply(options, before, known, seed=seed).dialogue.turns[0].text for seed in range(40)]
+    assert any(", nice." in text for text in told)
+    assert not any(f", {word}" in text for text in told for word in ("Nice", "Help", "Bye"))
+
+
+def test_thank_you_stays_together(make: Make) -> None:
+    before = make(("Ok, thank you.", {}))
+    known = corpus_of([before]).known
+    options = Disfluency(fillers=1.0, repetitions=0, restarts=0, repairs=0)
+    assert all("thank you" in apply(options, before, known, seed=seed).dialogue.turns[0].text for seed in range(20))
+
+
+@pytest.mark.parametrize(("text", "is_led_to"), [("How far is it?", True), ("How kind, thank you.", False)])
+def test_only_questions_follow_a_question_that_is_dropped(make: Make, text: str, is_led_to: bool) -> None:
+    before = make((text, {}))
+    known = corpus_of([before]).known
+    options = Disfluency(fillers=0, repetitions=0, restarts=1.0, repairs=0)
+    told = [apply(options, before, known, seed=seed).dialogue.turns[0].text for seed in range(20)]
+    assert any(one.startswith(("Can you tell me, ", "I was wondering, ")) for one in told) == is_led_to
+
+
+def test_a_restart_begins_with_a_phrase(make: Make) -> None:
+    before = make(("Find a drama movie I can watch.", {}))
+    known = corpus_of([before]).known
+    options = Disfluency(fillers=0, repetitions=0, restarts=0.4, repairs=0)
+    told = [apply(options, before, known, seed=seed).dialogue.turns[0].text for seed in range(60)]
+    assert any("I can, I can" in text for text in told)
+    assert not any("movie I can, movie" in text or "drama movie, drama" in text for text in told)
+
+
+def test_a_restart_repeats_the_auxiliary(make: Make) -> None:
+    before = make(("Do you have anything else?", {}))
+    known = corpus_of([before]).known
+    options = Disfluency(fillers=0, repetitions=0, restarts=0.4, repairs=0)
+    told = [apply(options, before, known, seed=seed).dialogue.turns[0].text for seed in range(60)]
+    assert any("Do you have, do you have" in text for text in told)
+    assert not any("have, you have" in text or "anything, you have" in text for text in told)
+
+
+def test_a_restart_does_not_go_back_over_a_conjunction(make: Make) -> None:
+    before = make(("Where are they located and who owns it?", {}))
+    options = Disfluency(fillers=0, repetitions=0, restarts=0.4, repairs=0)
+    known = corpus_of([before]).known
+    told = [apply(options, before, known, seed=seed).dialogue.turns[0].text for seed in range(60)]
+    assert any("and who, " in text for text in told)
+    assert not any("located and," in text or "located and who," in text.partition("and who,")[2] for text in told)

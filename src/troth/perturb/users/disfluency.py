@@ -1,4 +1,4 @@
-"""Speech disfluencies in what the user says: fillers, repetitions, restarts, and repairs of a value (CheckDST's SDI).
+"""Speech disfluencies in user turns: fillers, repetitions, restarts, and repairs of a value (CheckDST's SDI).
 
 A repair says a wrong value of the same slot and corrects it: "to london no i meant cambridge". The right value does not
 change, so spans, acts and states stay valid; nothing is inserted into a value or a word. The sources of the rates are
@@ -41,8 +41,10 @@ NO_OTHER = "no other value of the slot is known"
 
 _UNSAYABLE = NO_VALUE | {"true", "false", "yes", "no"}
 _FIRST_PERSON = frozenset(("i", "i'm", "i'd", "i'll", "i've"))
+_CONJUNCTIONS = frozenset(("and", "but", "or"))
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _TOKEN = re.compile(r"\S+")
+_END = re.compile(r"[.!?]")
 _DIGITS, _ORDINAL = re.compile(r"[0-9]+"), re.compile(r"0(?:st|nd|rd|th)\b")
 _CALENDAR = {
     **{name.lower(): "month" for name in calendar.month_name[1:]},
@@ -50,7 +52,7 @@ _CALENDAR = {
     **dict.fromkeys(("today", "tomorrow", "tonight", "next", "this", "later", "after", "day"), "relative"),
     "the": "the",
 }
-# Nobody pauses before these: punctuation, and what is written apart but said as one ("John 's", "do n't").
+# Nobody pauses before these: punctuation, and parts of a word that are written apart ("John 's", "do n't").
 _NO_WORD = re.compile(r"\s*(?:['’]\w|n['’]t\b|[^\w\s]+(?:\s|$))")
 
 _Value = tuple[Key, int, int]  # service and slot of a value, its start and its end
@@ -59,7 +61,7 @@ _Value = tuple[Key, int, int]  # service and slot of a value, its start and its 
 class Disfluency(Family, frozen=True):
     """The user hesitates: fillers, repetitions, restarts, and repairs of a value (CheckDST's SDI).
 
-    Fillers, repetitions and restarts are rates per word, repairs a rate per turn that tells a value; `scale` multiplies
+    Fillers, repetitions and restarts are rates per word, repairs a rate per turn with a value; `scale` multiplies
     all four.
     """
 
@@ -108,7 +110,7 @@ class _Speaker:
         self.gap = self._draw_gap()
         counted = ("words", "inserted", "fillers", "repetitions", "restarts", "repairs")
         self.figures: dict[str, float] = dict.fromkeys(counted, 0)
-        self.before: dict[Key, tuple[str, ...]] = {}  # the state so far, if only it shows what is new
+        self.before: dict[Key, tuple[str, ...]] = {}  # the state so far, for corpora without spans
 
     def _draw_gap(self) -> float:
         """The number of words before the next disfluency; geometrically distributed."""
@@ -163,9 +165,11 @@ class _Speaker:
         return of[int(self.rng.random() * len(of))]
 
     def _filler(self, text: _Text, at: int) -> bool:
+        at -= at > 0 and _bare(text.words[at - 1]) == "thank"  # "thank you" stays together
         if text.opens(at):
             return text.insert(text.places[at][0], f"{self._pick(lexicon.word_list('fillers_at_start'))}{text.comma} ")
-        filler = self._pick(lexicon.word_list("fillers"))
+        fillers = lexicon.word_list("fillers")
+        filler = self._pick([one for one in fillers if " " not in one] if text.opens(at - 1) else fillers)
         if text.comma and text.words[at - 1][-1].isalnum():  # "to, uh, leave"
             return text.insert(text.places[at - 1][1], f"{text.comma} {filler}{text.comma}")
         return text.insert(text.places[at][0], f"{filler}{text.comma} ")
@@ -180,11 +184,14 @@ class _Speaker:
     def _say_again(self, text: _Text, at: int) -> bool:
         """Breaks off before a word, and repeats the two to four words before it."""
         run = 0
-        while run < 4 and at - run - 1 >= 0 and text.plain(at - run - 1) and not (run and text.opens(at - run)):
+        while run < 4 and at - run - 1 >= 0 and text.plain(at - run - 1) and not (run and text.opens_clause(at - run)):
             run += 1
         if run < 2 or text.opens(at):
             return False
-        back = 2 + int(self.rng.random() * (run - 1))
+        starts = [back for back in range(2, run + 1) if text.begins_phrase(at - back)]
+        if not starts:
+            return False
+        back = starts[int(self.rng.random() * len(starts))]
         again = self._pick(lexicon.word_list("again"))
         words = " ".join(text.lower_opening(i) for i in range(at - back, at))
         insertion = f"{text.comma} {again}{text.comma} {words}" if again else f"{text.comma} {words}"
@@ -192,8 +199,9 @@ class _Speaker:
 
     def _abandon(self, text: _Text) -> bool:
         """Begins a sentence and drops it. Before "Nothing else." or "That works." no beginning would fit."""
-        beginnings = _abandoned().get(_bare(text.words[0]), ())
-        if not beginnings:
+        word = _bare(text.words[0])
+        beginnings = _abandoned().get(word, ())
+        if not beginnings or (word.startswith(("wh", "how")) and not text.asks):  # "How kind!" is not a question
             return False
         beginning = self._pick(beginnings)
         return text.insert(text.places[0][0], f"{beginning}{text.comma} {self._pick(('uh', 'um'))}{text.comma} ")
@@ -201,11 +209,13 @@ class _Speaker:
     def _repair(self, candidates: Sequence[_Value], text: _Text) -> bool:
         """Inserts a wrong value before a right one."""
         key, start, end = candidates[int(self.rng.random() * len(candidates))]
-        wrong = self._wrong(key, text.text[start:end], _bare(text.text[:start].rpartition(" ")[0].rpartition(" ")[2]))
+        before = _bare(text.text[:start].rpartition(" ")[0].rpartition(" ")[2])
+        wrong = self._wrong(key, text.text[start:end], before)
         if wrong is None:
             return False
         term = self._pick(lexicon.word_list("taken_back"))
-        done = text.insert(start, f"{wrong}{text.comma} {term.replace(',', text.comma)} ")
+        article = "the " if before == "the" and wrong[0].isdigit() else ""  # "the 4th, no, I mean the 2nd of March"
+        done = text.insert(start, f"{wrong}{text.comma} {term.replace(',', text.comma)} {article}")
         self.figures["repairs"] += done
         return done
 
@@ -229,8 +239,10 @@ class _Speaker:
         """Another value of the slot that is not similar to any value of this dialogue, and fits in its place.
 
         `said`: the right value as the user says it; `before`: the word before it. "On the 11th" has no "March 8th", and
-        "an Italian place" no "Thai".
+        "an Italian place" no "Thai". Capitals are those of the right value: of the values drawn, one that is written
+        so is preferred.
         """
+        other_case = None
         others = self.inventory.values.get(f"{key[0]}.{key[1]}", ())
         right = [to_lower(value) for value in annotated_values(self.dialogue).values_of(key)]
         for _ in range(TRIES if others else 0):
@@ -239,8 +251,10 @@ class _Speaker:
             if not _sayable(wrong) or low in self.values or any(low in value or value in low for value in right):
                 continue
             if value_shape(wrong) == value_shape(said) and (before not in ("a", "an") or _article(wrong) == before):
-                return wrong
-        return None
+                if wrong == _case_like(wrong, said):
+                    return wrong
+                other_case = other_case or wrong
+        return _case_like(other_case, said) if other_case else None
 
 
 @cache
@@ -250,8 +264,24 @@ def _abandoned() -> dict[str, list[str]]:
     return {word: beginnings for words, beginnings in table.items() for word in words.split()}
 
 
+@cache
+def _lowered_words() -> frozenset[str]:
+    """Ordinary words, which lose the capital of a sentence's start when another word is put before them."""
+    ordinary = lexicon.word_set("small") | lexicon.word_set("common") | lexicon.word_set("no_names")
+    return (ordinary | _abandoned().keys()) - lexicon.word_set("times") - _FIRST_PERSON - {"mr"}
+
+
 def _bare(word: str) -> str:
     return word.lower().replace("’", "'").strip(",.!?;:")
+
+
+def _case_like(value: str, said: str) -> str:
+    """The value in lower case or with capitals, as another one is written."""
+    if said.islower():
+        return value.lower()
+    stay = lexicon.word_set("particles")
+    words = [word if word in stay or word.isupper() else word[:1].upper() + word[1:].lower() for word in value.split()]
+    return " ".join(words)
 
 
 def _article(value: str) -> str:
@@ -259,12 +289,13 @@ def _article(value: str) -> str:
 
 
 def value_shape(value: str) -> str:
-    """The form of a value: names are alike, and dates, times and numbers only if they are written alike.
+    """The form of a value: dates, times and numbers are alike only if they are written alike, names if both or neither
+    have a comma ("Sydney, Australia").
 
     >>> value_shape("11th"), value_shape("March 8th"), value_shape("Alder Court") == value_shape("Birch")
     ('0th', 'month 0th', True)
     """
-    words = [_shape_of_word(word) for word in value.lower().split()]
+    words = [_shape_of_word(word) for word in value.lower().replace(",", " ,").split()]
     return " ".join(word for place, word in enumerate(words) if not place or word != words[place - 1])
 
 
@@ -272,7 +303,7 @@ def _shape_of_word(word: str) -> str:
     if word in _CALENDAR:
         return _CALENDAR[word]
     digits = _DIGITS.sub("0", word)
-    return _ORDINAL.sub("0th", digits) if "0" in digits else "word"
+    return _ORDINAL.sub("0th", digits) if "0" in digits else word if word == "," else "word"
 
 
 def _sayable(value: str) -> bool:
@@ -288,7 +319,11 @@ class _Text:
         self.words = [text[start:end] for start, end in self.places]
         self.inserted: dict[int, str] = {}
         self.small = lexicon.word_set("small")
+        self.lowered = _lowered_words()
+        self.restarts = self.small | _FIRST_PERSON
         self.capitals = text != text.lower()
+        end = _END.search(text)
+        self.asks = end is None or end[0] == "?"  # whether the first sentence is a question, as far as marks tell
         commas = text[-1] in ".?!" or self.capitals
         # Tokenised MultiWOZ has spaces before punctuation.
         self.comma = (" ," if " ." in text or " ?" in text or " ," in text else ",") if commas else ""
@@ -297,13 +332,23 @@ class _Text:
         """Whether a word begins a sentence."""
         return at == 0 or self.words[at - 1][-1] in ".?!"
 
+    def opens_clause(self, at: int) -> bool:
+        """Whether a word begins a sentence, or joins a clause to another one."""
+        return self.opens(at) or _bare(self.words[at]) in _CONJUNCTIONS
+
+    def begins_phrase(self, at: int) -> bool:
+        """Whether a speaker can begin again with a word: the first of a clause, or a small one ("to", "my")."""
+        if self.opens_clause(at) or self.words[at - 1][-1] == ",":
+            return True
+        return _bare(self.words[at]) in self.restarts and _bare(self.words[at - 1]) not in lexicon.word_set("bound")
+
     def plain(self, at: int) -> bool:
         """Whether a word consists of letters and is not part of a value, so that it may be repeated."""
         return _LETTERS.fullmatch(self.words[at]) is not None and not self.shielded.touch(*self.places[at])
 
     def lower_opening(self, at: int) -> str:
         word = self.words[at]
-        return word.lower() if self.opens(at) and word.lower() in self.small else word
+        return word.lower() if self.opens(at) and word.lower() in self.lowered else word
 
     def repeat_near(self, at: int) -> bool:
         """Repeats a word: the nearest small one, or the nearest of all if no small one can be repeated."""
@@ -320,7 +365,7 @@ class _Text:
     def _repeatable(self) -> tuple[list[int], list[int]]:
         """Indices of the words that can be repeated: the small ones, and the others."""
         plain = [index for index in range(len(self.words)) if self.plain(index)]
-        small = [index for index in plain if self.words[index].lower() in self.small | _FIRST_PERSON]
+        small = [index for index in plain if self.words[index].lower() in self.restarts]
         return small, sorted({*plain} - {*small})
 
     def insert(self, position: int, text: str) -> bool:
@@ -340,8 +385,7 @@ class _Text:
             opened = inserted[0].upper() + inserted[1:]
             token = _TOKEN.match(text, position)
             word = token[0].rstrip(",.!?;:").lower() if token else ""
-            lowered = (word in self.small or word in _abandoned()) and word not in _FIRST_PERSON
-            if lowered and text[position].isupper() and not self.shielded.touch(position, position + 1):
+            if word in self.lowered and text[position].isupper() and not self.shielded.touch(position, position + 1):
                 edits.append(Edit(position, position + 1, opened + word[0]))
             else:
                 edits.append(Edit(position, position, opened))

@@ -48,12 +48,12 @@ class Entities(Family, frozen=True):
     """Named entities under names that no training set has: scrambled letters, or names of your own (CheckDST's NED)."""
 
     slots: Annotated[
-        tuple[str, ...], flag("NAMES", "Slots that hold names, comma-separated: slot or service.slot.")
+        tuple[str, ...], flag("NAMES", "Slots with names, comma-separated: slot or service.slot.")
     ] = ()  # none: the usual ones
     names: Annotated[tuple[str, ...], flag("FILE", "Names to give in place of scrambled letters, one per line.")] = ()
     scramble: Annotated[
         Literal["words", "name", "spoken"],
-        flag("HOW", "Letters stay in their word, move across the words of a name, or make words that can be spoken."),
+        flag("HOW", "Scramble letters within words (words) or across a name (name), or make up words (spoken)."),
     ] = "words"
 
     def perturb(self, dialogue: Dialogue, rng: Random, inventory: Inventory) -> Twin:

@@ -102,7 +102,7 @@ class LmParaphraser:
 
 
 def _max_tokens(text: str) -> int:
-    """Enough for a paraphrase; a model that continues texts goes on until then. In steps, so that turns share calls."""
+    """Enough for a paraphrase, and the limit of a model that only continues. In steps, so that turns share calls."""
     return 8 * math.ceil((1.5 * len(text.split()) + 8) / 8)
 
 
@@ -135,7 +135,7 @@ def check_wording(turn: Turn, stretches: Sequence[guard.Stretch], new: str) -> T
 
 
 def find_drift(old: str, new: str) -> str | None:
-    """What a language model changed that the guard does not look for: acts, voice, length, added names."""
+    """Changes by a language model that the guard does not check: acts, voice, length, added names."""
     before, after = guard.tokens(old), guard.tokens(new)
     if not 0.4 * len(before) - 1 <= len(after) <= 1.6 * len(before) + 4:
         return LENGTH

@@ -48,7 +48,7 @@ class ScrambledNames(dict[str, str]):
         return new
 
     def _rename_words(self, words: Sequence[str]) -> list[str]:
-        """New words; "of" and its like stay, unless a name has nothing else."""
+        """New words; articles, prepositions and conjunctions stay, unless a name has nothing else."""
         stay = lexicon.word_set("particles")
         if all(word.lower() in stay for word in words):
             stay = frozenset()
@@ -56,7 +56,7 @@ class ScrambledNames(dict[str, str]):
 
 
 class SpokenNames(ScrambledNames):
-    """Names of new words that can be spoken, "Todif Ragu" for "Andes Cafe": consonants and vowels take turns."""
+    """Made-up names that can be pronounced, "Todif Ragu" for "Andes Cafe": consonants and vowels alternate."""
 
     def __init__(self, rng: Random, known: frozenset[str], fixed: Sequence[str]) -> None:
         super().__init__(rng, known, fixed)
@@ -64,7 +64,7 @@ class SpokenNames(ScrambledNames):
 
 
 class _Words(dict[str, str]):
-    """Scrambled words by word, in the same casing; `spoken`: other words of the same length that can be spoken."""
+    """Scrambled words by word, in the same casing; `spoken`: other words of the same length that can be pronounced."""
 
     def __init__(self, rng: Random, known: frozenset[str], *, spoken: bool = False) -> None:
         super().__init__()

@@ -63,7 +63,7 @@ class Paraphrase(Family, frozen=True):
     temperature: float = 0.7  # llm, and a language model
     timeout: float = 60.0  # seconds for one answer
     parallel: int = 4  # requests at once
-    cache: str | None = None  # llm: a JSON Lines file of answers, so that a killed run goes on
+    cache: str | None = None  # llm: a JSON Lines file of answers, so that a killed run can be resumed
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:

@@ -73,7 +73,7 @@ class Effect(msgspec.Struct, frozen=True):
     family: str
     options: dict[str, Any]
     dialogues_changed: int
-    turns_changed: int  # of the user, and of the system where the family changes what it says
+    turns_changed: int  # user turns, and system turns where the family changes them
     turns_refused: dict[str, int]  # turns that were drawn and left as they were, by reason
     figures: dict[str, float]
     per_word: dict[str, float]  # the figures divided by the words that the family looked at, where it counts them
@@ -81,7 +81,7 @@ class Effect(msgspec.Struct, frozen=True):
 
 
 class Perturbation(msgspec.Struct, frozen=True):
-    """The content of perturbation.json: what was made of what, and how."""
+    """The content of perturbation.json: source, options and counts."""
 
     troth: str
     source: str
@@ -95,7 +95,7 @@ class Perturbation(msgspec.Struct, frozen=True):
 
 @keywords(PerturbSettings)
 def perturb(data: Path, out: Path, **options: Any) -> Perturbation:
-    """Writes the dialogues of `data`, said in other words, to the new folder `out`; returns what was done.
+    """Writes the dialogues of `data`, in other words, to the new folder `out`; returns perturbation.json.
 
     `with_` says how: names of families (`troth ls perturbations`), applied in this order, or `Family` values with
     their options. The other options are those of `PerturbSettings`. Files in SGD's layout keep their names and all
@@ -177,7 +177,7 @@ def _dialogues(path: str, format: str, only: list[str] | None) -> Iterator[Dialo
 
 @dataclass(frozen=True)
 class _Task:
-    """The second pass: what is done to each file."""
+    """The second pass, over each file."""
 
     path: str
     format: str
@@ -251,7 +251,7 @@ class _Share:
             self.figures[name].update(other.figures[name])
 
     def effect(self, name: str, family: Family, model: models.Nli | None, lm: models.Lm | None) -> Effect:
-        """What a family did. A list of many options is recorded by number and hash."""
+        """Counts and options of a family. A long list of options is recorded by length and hash."""
         options: dict[str, Any] = msgspec.to_builtins(family)
         for key, value in options.items():
             if isinstance(value, list | tuple) and len(value) > LONG:

@@ -46,7 +46,7 @@ class Shift(NamedTuple):
 
     @property
     def is_apart(self) -> bool:
-        """Whether the interval lies on one side of 0."""
+        """Whether the interval excludes 0."""
         return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
 
     @property
@@ -84,7 +84,7 @@ def pair_trackers(perturbed: Sequence[ScoredSystem], worded: Sequence[ScoredSyst
 
 
 def stress_lines(trackers: Sequence[StressRuns]) -> list[str]:
-    """What breaks the first tracker; of two, also where the second is better, where worse, and where none is shown."""
+    """What each stress costs the first tracker; of two trackers, also where the second is better, worse or neither."""
     if not trackers:
         return []
     lines = [_describe_costs(trackers[0]), *([_describe_gains(*trackers)] if len(trackers) == 2 else [])]
@@ -93,40 +93,41 @@ def stress_lines(trackers: Sequence[StressRuns]) -> list[str]:
 
 def _describe_costs(tracker: StressRuns) -> str:
     shifts = sorted(_costs(tracker), key=lambda shift: shift.after - shift.before)
-    name, noun = tracker.perturbed.name, words.unit_noun(tracker.perturbed.scores["jga", "all"])
-    right = f"{words.percent(tracker.perturbed.value('jga'), 0)}% of {noun} in which it has the whole state right"
-    lost, gained, rest = _split(shifts)
     if not shifts:
         return ""
-    if lost:
-        costs = [f"{shift.what} cost it {shift.points} ({shift.bounds})" for shift in lost]
-        parts = [f"What breaks {name}, of the {right}: {words.join_words(costs)}"]
-    else:
-        parts = [f"Nothing is shown to break {name}, with {right}"]
-    if gained:
-        parts.append(f"it gains {words.join_words([f'{one.points} {one.where} ({one.bounds})' for one in gained])}")
-    if rest:
-        parts.append(f"no loss shown {words.join_words([f'{one.where} ({one.bounds})' for one in rest])}")
-    return "; ".join(parts) + "."
+    name, noun = tracker.perturbed.name, words.unit_noun(tracker.perturbed.scores["jga", "all"])
+    lost, gained, rest = _split(shifts)
+    sentences = [
+        f"{name} has the whole state right in {words.percent(tracker.perturbed.value('jga'), 0)}% of {noun}",
+        _list_shifts("It loses", [f"{one.points} {one.where} ({one.bounds})" for one in lost]),
+        _list_shifts("It gains", [f"{one.points} {one.where} ({one.bounds})" for one in gained]),
+        _list_shifts("No loss is shown", [f"{one.where} ({one.bounds})" for one in rest]),
+        "95% intervals in brackets",
+    ]
+    return " ".join(f"{sentence}." for sentence in sentences if sentence)
 
 
 def _describe_gains(base: StressRuns, other: StressRuns) -> str:
-    ours, theirs = base.perturbed.name, other.perturbed.name
     shifts = _gains(base, other)
-    worse, better, rest = _split(shifts)
     if not shifts:
         return ""
-    if better:
-        gains = [f"{shift.points} {shift.where} ({shift.levels})" for shift in better]
-        parts = [f"What {theirs} improves on {ours}: {words.join_words(gains)}"]
-    else:
-        parts = [f"{theirs} is nowhere shown to be better than {ours}"]
-    if worse:
-        losses = [f"{shift.points} {shift.where} ({shift.levels})" for shift in worse]
-        parts.append(f"it is worse by {words.join_words(losses)}")
-    if rest:
-        parts.append(f"no difference shown {words.join_words([f'{one.where} ({one.bounds})' for one in rest])}")
-    return "; ".join(parts) + "."
+    ours, theirs = base.perturbed.name, other.perturbed.name
+    worse, better, rest = _split(shifts)
+    sentences = [
+        _list_shifts(f"{theirs} is better than {ours} by", _describe_levels(better))
+        or f"{theirs} is not shown to be better than {ours} anywhere",
+        _list_shifts("It is worse by", _describe_levels(worse)),
+        _list_shifts("No difference is shown", [f"{one.where} ({one.bounds})" for one in rest]),
+    ]
+    return " ".join(f"{sentence}." for sentence in sentences if sentence)
+
+
+def _describe_levels(shifts: Sequence[Shift]) -> list[str]:
+    return [f"{shift.points} {shift.where} ({shift.levels})" for shift in shifts]
+
+
+def _list_shifts(beginning: str, shifts: Sequence[str]) -> str:
+    return f"{beginning} {words.join_words(shifts)}" if shifts else ""
 
 
 def _split(shifts: Sequence[Shift]) -> tuple[list[Shift], list[Shift], list[Shift]]:
