@@ -35,6 +35,7 @@ _RANGE = re.compile(r"\s*(?:to|-|–|—|and|or|through|until|till|bis|oder|und|
 _MONTH_BEFORE = re.compile(r"\b([^\W\d_]{3,})\.?\s$")
 # A code has letters and digits, parts joined by hyphens, or a number sign. `30-day`, `5pm`, `500mg` and `3rd` are not.
 _CODE = re.compile(r"(?<![\w$€£.@-])#?\w+(?:[-_./]\w+)*(?![\w@]|\.\w|:\d)")
+_CODE_SIGN = re.compile(r"\d|\.\w")  # no code is without one
 _COUNTED = re.compile(
     r"\d+(?:[.,]\d+)*-?[a-zA-Z°%]*(?:/[a-z]+)?|\d+(?:-\d+)?-[a-z]+|\d{1,2}[-/]\d{1,2}(?:[-/]\d{2,4})?"
 )
@@ -216,12 +217,14 @@ class Code(NamedTuple):
 def find_codes(text: str) -> tuple[Code, ...]:
     """Identifiers of a text, in order: letters with digits, or digits in groups. Amounts, dates and times are none."""
     codes: list[Code] = []
+    if not _CODE_SIGN.search(text):
+        return ()
     for match in _CODE.finditer(text):
         word = match[0]
-        if _FILE.fullmatch(word):
+        if "." in word and _FILE.fullmatch(word):
             codes.append(Code(word, *match.span()))
             continue
-        if not any(character.isdecimal() for character in word) or len(word) < 3 or _MOMENT.fullmatch(word):
+        if len(word) < 3 or not _DIGIT.search(word) or _MOMENT.fullmatch(word):
             continue
         if _COUNTED.fullmatch(word) and not _is_number_code(word):
             continue
