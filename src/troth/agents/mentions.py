@@ -29,6 +29,7 @@ _DIGITS = re.compile(r"[$€£]?\d[\d,.]*\d|[$€£]?\d")
 _COMMA = re.compile(
     r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+|\d+),(\d{1,2})(?![\d,])|(?<![\d.,])\d{1,3}\.\d{3}(?=\s?(?:€|Euro\b))"
 )
+_SEPARATED = re.compile(r"\d[.,]\d")  # no match of `_COMMA` is without one
 _SWAPPED = str.maketrans(".,", ",.")
 _AFTER = re.compile(r"\s?(%|[€$£¥]|[^\W\d_]+)")
 _RANGE = re.compile(r"\s*(?:to|-|–|—|and|or|through|until|till|bis|oder|und|al|a|o|y)\s*(?:the\s)?")
@@ -121,7 +122,7 @@ def find_mentions(text: str) -> tuple[Mention, ...]:
         return " " * len(match[0]) if own else match[0]
 
     plain = _other_dates().sub(mask, text) if has_other or _DOTTED.search(text) else text
-    if not text.lstrip().startswith(("{", "[")):
+    if _SEPARATED.search(plain) and not text.lstrip().startswith(("{", "[")):
         plain = _COMMA.sub(lambda match: match[0].translate(_SWAPPED), plain)
     read = (_read_fact(plain, fact) for fact in find_facts(plain))
     mentions += (mention for mention in read if mention is not None)
