@@ -218,7 +218,7 @@ class History:
         """Whether a result that names the identifier also has an argument of a call: the order of a charge."""
         texts = [message.text.lower() for message in self.trial.messages if message.role == "tool"]
         values = [str(value).lower() for one in done for _, value in one.arguments if is_identifier(str(value))]
-        return any(_is_in(id, text) and any(_is_in(value, text) for value in values) for text in texts)
+        return any(_is_in(id.lower(), text) and any(_is_in(value, text) for value in values) for text in texts)
 
     def _check_objects(
         self, statement: Statement, behind: Sequence[Attempt], done: Sequence[Attempt], before: Sequence[Attempt]
@@ -288,7 +288,7 @@ def _is_name(key: str) -> bool:
 
 @text_cache
 def _identifiers(clause: str) -> tuple[str, ...]:
-    """Identifiers of a clause, in lower case; amounts, dates and times are none."""
+    """Identifiers of a clause, as it writes them; amounts, dates and times are none."""
     ids = [code.text for code in find_codes(clause)]
     ids += _ENDING.findall(clause)
     ids += (address.rstrip(".") for address in _MAIL.findall(clause))
@@ -298,7 +298,7 @@ def _identifiers(clause: str) -> tuple[str, ...]:
         if mention.kind == "number" and not mention.unit
     }
     ids += (match[0] for match in _NUMBER.finditer(clause) if match.span() in plain)
-    return tuple(dict.fromkeys(id.lstrip("#").lower() for id in ids))
+    return tuple({id.lstrip("#").lower(): id.lstrip("#") for id in ids}.values())
 
 
 def _is_in(id: str, text: str) -> bool:
