@@ -85,7 +85,7 @@ def test_the_reason_says_what_was_claimed_and_which_calls_there_were() -> None:
     )
     (unknown,) = claim_of(*messages)
     calls = "(calls that change something: book_room)"
-    assert unknown.reason == f"'cancelled' is said of bk7100, which no successful call has {calls}"
+    assert unknown.reason == f"'cancelled' is said of BK7100, which no successful call has {calls}"
     (known,) = claim_of(*messages, tools=(Tool("book_room"), Tool("cancel_booking")))
     assert known.reason == f"no call did what 'cancelled' says {calls}"
     (alone,) = claim_of(Message("user", "Cancel BK7100."), Message("assistant", said[:23]))
@@ -105,7 +105,32 @@ def test_the_object_of_a_claim_is_compared(id: str) -> None:
     assert claims(id) == []
     other = id[:-1] + ("5" if id[-1].isdigit() else "w")
     (finding,) = claims(other)
-    assert id.lstrip("#").lower() in finding.reason
+    assert f"'cancelled' is said of {id.lstrip('#')}, " in finding.reason
+
+
+@pytest.mark.parametrize(
+    "said", ["I went ahead and cancelled your order.", "I updated your address.", "I have reset your password.",
+             "Order placed!", "Your refund is done."],
+)  # fmt: skip
+def test_a_claim_without_any_call_is_found(said: str) -> None:
+    (finding,) = claim_of(Message("user", "Please help me with my order."), Message("assistant", said))
+    assert finding.text in said
+    assert finding.reason.endswith("says (no call before it changes something)")
+
+
+def test_the_second_verb_of_a_sentence_needs_a_call_of_its_own() -> None:
+    def claims(*calls: Call) -> Any:
+        return claim_of(
+            Message("user", "Cancel LC-46003."),
+            Message("assistant", calls=calls),
+            *(Message("tool", '{"status": "ok"}') for _ in calls),
+            Message("assistant", "I have cancelled LC-46003 and sent a confirmation to your inbox."),
+        )
+
+    cancel, send = Call("cancel_order", {"id": "LC-46003"}), Call("send_email", {"subject": "Cancelled: LC-46003"})
+    assert claims(cancel, send) == []
+    (finding,) = claims(cancel)
+    assert finding.reason == "no call did what 'sent' says (calls that change something: cancel_order)"
 
 
 def test_the_service_gives_the_findings() -> None:

@@ -146,6 +146,7 @@ def test_the_short_check_allows_nothing_that_the_full_one_forbids() -> None:
     kinds: list[dict[str, Any]] = [
         {"type": "string"}, {"type": "integer"}, {"type": "number"}, {"type": "boolean"},
         {"type": "string", "enum": ["a", ""]}, {"type": "float"}, {"type": "string", "pattern": "^a"},
+        {"type": "array"}, {"type": "object", "description": "any"},
     ]  # fmt: skip
     values = ["a", "", "b", 0, 1, -3, 2.0, 2.5, True, False, None, [], {}, ["a"], 10**30]
     allowed = 0
@@ -166,3 +167,21 @@ def test_the_short_check_allows_nothing_that_the_full_one_forbids() -> None:
                 allowed += 1
                 assert not list(full.iter_errors(arguments)), (schema, arguments)
     assert allowed > 100
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"required": "x"},
+        {"required": ["x", "x"]},
+        {"required": [1]},
+        {"description": 1},
+        {"properties": {"x": {"type": "string", "title": []}}},
+        {"properties": {"x": {"type": "string", "enum": "a"}}},
+        {"properties": {"x": {"type": "string", "examples": "a"}}},
+    ],
+)
+def test_the_short_check_leaves_invalid_definitions_to_the_full_one(wrong: dict[str, Any]) -> None:
+    tool = Tool("find", parameters={"type": "object", "properties": {"x": {"type": "string"}}, **wrong})
+    verdict = forbidden.check_call(Call("find", {"x": "a"}), Toolbox({"find": tool}))
+    assert verdict == (None, forbidden.NO_SCHEMA)

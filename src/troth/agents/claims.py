@@ -20,7 +20,7 @@ import msgspec
 from troth.agents.arithmetic import MONEY
 from troth.agents.mentions import find_codes, find_mentions
 from troth.agents.provenance import is_identifier, key_words, leaves
-from troth.agents.sources import SPELT, decode_json, walk_objects, word_forms
+from troth.agents.sources import SPELT, decode_json, has_part, walk_objects, word_forms
 from troth.agents.statements import ANY, Statement, families, find_statements, tool_families, verbs
 from troth.agents.tools import READING, Toolbox, has_failed, tool_words
 from troth.core.text_cache import text_cache
@@ -41,6 +41,7 @@ _REFUSED = re.compile(
 )
 _WAITING = re.compile(r"pending|awaiting|requires", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.,#-])\d{4,}(?![\w,]|\.\d)")
+_LETTERS_OR_DIGITS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]*\w")
 _ENDING = re.compile(r"(?:ending|ends|end) (?:in|with) \W*(\d{3,})", re.IGNORECASE)
 
@@ -160,11 +161,8 @@ class History:
         before = [one for one in self.attempts if one.located.message <= index]
         if family != ANY and family not in self.known:
             if not statement.active and not statement.fresh:
-                return (
-                    None
-                    if self._find_report(statement, index) is None
-                    else Verdict(True, self._find_report(statement, index))
-                )
+                report = self._find_report(statement, index)
+                return None if report is None else Verdict(True, report)
             behind = [] if families()[family].strict else before
         elif family == ANY:
             behind = before
@@ -220,7 +218,7 @@ class History:
         """Whether a result that names the identifier also has an argument of a call: the order of a charge."""
         texts = [message.text.lower() for message in self.trial.messages if message.role == "tool"]
         values = [str(value).lower() for one in done for _, value in one.arguments if is_identifier(str(value))]
-        return any(_is_in(id, text) and any(_is_in(value, text) for value in values) for text in texts)
+        return any(_is_in(id.lower(), text) and any(_is_in(value, text) for value in values) for text in texts)
 
     def _check_objects(
         self, statement: Statement, behind: Sequence[Attempt], done: Sequence[Attempt], before: Sequence[Attempt]
@@ -290,7 +288,7 @@ def _is_name(key: str) -> bool:
 
 @text_cache
 def _identifiers(clause: str) -> tuple[str, ...]:
-    """Identifiers of a clause, in lower case; amounts, dates and times are none."""
+    """Identifiers of a clause, as it writes them; amounts, dates and times are none."""
     ids = [code.text for code in find_codes(clause)]
     ids += _ENDING.findall(clause)
     ids += (address.rstrip(".") for address in _MAIL.findall(clause))
@@ -300,11 +298,11 @@ def _identifiers(clause: str) -> tuple[str, ...]:
         if mention.kind == "number" and not mention.unit
     }
     ids += (match[0] for match in _NUMBER.finditer(clause) if match.span() in plain)
-    return tuple(dict.fromkeys(id.lstrip("#").lower() for id in ids))
+    return tuple({id.lstrip("#").lower(): id.lstrip("#") for id in ids}.values())
 
 
 def _is_in(id: str, text: str) -> bool:
-    return re.search(rf"(?<![a-z0-9]){re.escape(id)}(?![a-z0-9])", text) is not None
+    return has_part(text, id, _LETTERS_OR_DIGITS.__contains__)
 
 
 def _has(one: Attempt, id: str) -> bool:
@@ -312,7 +310,7 @@ def _has(one: Attempt, id: str) -> bool:
     id = id.lower()
     if _is_in(id, one.text):
         return True
-    return id.isdecimal() and re.search(rf"{id}(?!\d)", one.text) is not None
+    return id.isdecimal() and has_part(one.text, id, str.isdecimal, before=False)
 
 
 def _mentions(one: Attempt, ids: Iterable[str]) -> bool:
@@ -376,7 +374,7 @@ def _is_other_amount(unit: str) -> bool:
 
 def _is_said(value: Any, said: set[str], clause: str) -> bool:
     if isinstance(value, str):
-        return bool(value) and re.search(rf"(?<!\w){re.escape(value.lower())}(?!\w)", clause.lower()) is not None
+        return bool(value) and has_part(clause.lower(), value.lower())
     return _write(value) in said
 
 

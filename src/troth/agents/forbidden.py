@@ -27,7 +27,9 @@ KNOWN = ("object", "array", "string", "number", "integer", "boolean", "null")
 # Schemas of these keys and types alone are checked without the library: see `_PlainSchema`.
 PLAIN_KEYS = frozenset(("type", "properties", "required", "additionalProperties", "description", "title"))
 PLAIN_PROPERTY_KEYS = frozenset(("type", "description", "title", "enum", "default", "examples"))
-PLAIN_TYPES: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
+PLAIN_TYPES: dict[str, type] = {
+    "string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict
+}  # fmt: skip
 LONGEST = 200  # characters of a message that quotes a value
 MAX_STEPS = 100_000  # keywords that one check applies; a schema whose references branch would apply billions
 MAX_MEMORY = 1 << 22  # bytes of a compiled pattern
@@ -76,11 +78,11 @@ def check_call(call: Call, toolbox: Toolbox) -> SchemaVerdict:
     if is_too_deep(tool.parameters) or is_too_deep(call.arguments):
         return SchemaVerdict(unchecked=TOO_DEEP)
     parameters = msgspec.json.encode(tool.parameters)
+    if (plain := _plain_schema(parameters)) is not None and plain.allows(call.arguments):
+        return SchemaVerdict()
     validator = _validator(parameters)
     if validator is None or isinstance(validator, str):
         return SchemaVerdict(unchecked=validator)
-    if (plain := _plain_schema(parameters)) is not None and plain.allows(call.arguments):
-        return SchemaVerdict()
     from referencing.exceptions import Unresolvable
 
     _work.steps, _work.unchecked = 0, None
@@ -101,7 +103,7 @@ def check_call(call: Call, toolbox: Toolbox) -> SchemaVerdict:
 
 
 class _PlainSchema(NamedTuple):
-    """What most tools ask for: texts, numbers and truth values by name. What it allows, a full check allows, too."""
+    """What most tools ask for: types of arguments by name. What it allows, a full check allows, too."""
 
     properties: dict[str, tuple[type, tuple[str, ...] | None]]
     required: tuple[str, ...]
@@ -122,23 +124,36 @@ class _PlainSchema(NamedTuple):
 
 @text_cache
 def _plain_schema(parameters: bytes) -> _PlainSchema | None:
-    """The schema as a plain one; None if it says anything else."""
+    """The schema as a plain one; None if it says anything else, or is not valid."""
     schema = json_schema(msgspec.json.decode(parameters), dialects=False)
     if not isinstance(schema, dict) or schema.get("type") != "object" or schema.keys() - PLAIN_KEYS:
         return None
     further, properties = schema.get("additionalProperties", True), schema.get("properties", {})
-    if not isinstance(further, bool) or not isinstance(properties, dict):
+    required = schema.get("required", [])
+    if not isinstance(further, bool) or not isinstance(properties, dict) or not _is_list_of_texts(required):
+        return None
+    if len(set(required)) < len(required) or not _is_described(schema):
         return None
     plain: dict[str, tuple[type, tuple[str, ...] | None]] = {}
     for name, own in properties.items():
         kind = PLAIN_TYPES.get(str(own.get("type"))) if isinstance(own, dict) else None
-        if kind is None or own.keys() - PLAIN_PROPERTY_KEYS:
+        if kind is None or own.keys() - PLAIN_PROPERTY_KEYS or not _is_described(own):
             return None
-        choices = own.get("enum")
-        if choices is not None and (kind is not str or not all(isinstance(choice, str) for choice in choices)):
+        choices = own.get("enum", ())
+        if "enum" in own and (kind is not str or not _is_list_of_texts(choices)):
             return None
-        plain[name] = kind, None if choices is None else tuple(choices)
-    return _PlainSchema(plain, tuple(schema.get("required", ())), further)
+        plain[name] = kind, tuple(choices) if "enum" in own else None
+    return _PlainSchema(plain, tuple(required), further)
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _is_described(schema: dict[str, Any]) -> bool:
+    """Whether the words about a schema have the types that JSON Schema asks for."""
+    texts = (schema.get(key, "") for key in ("title", "description"))
+    return all(isinstance(text, str) for text in texts) and isinstance(schema.get("examples", []), list)
 
 
 @text_cache

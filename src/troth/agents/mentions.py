@@ -29,12 +29,14 @@ _DIGITS = re.compile(r"[$€£]?\d[\d,.]*\d|[$€£]?\d")
 _COMMA = re.compile(
     r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+|\d+),(\d{1,2})(?![\d,])|(?<![\d.,])\d{1,3}\.\d{3}(?=\s?(?:€|Euro\b))"
 )
+_SEPARATED = re.compile(r"\d[.,]\d")  # no match of `_COMMA` is without one
 _SWAPPED = str.maketrans(".,", ",.")
 _AFTER = re.compile(r"\s?(%|[€$£¥]|[^\W\d_]+)")
 _RANGE = re.compile(r"\s*(?:to|-|–|—|and|or|through|until|till|bis|oder|und|al|a|o|y)\s*(?:the\s)?")
 _MONTH_BEFORE = re.compile(r"\b([^\W\d_]{3,})\.?\s$")
 # A code has letters and digits, parts joined by hyphens, or a number sign. `30-day`, `5pm`, `500mg` and `3rd` are not.
 _CODE = re.compile(r"(?<![\w$€£.@-])#?\w+(?:[-_./]\w+)*(?![\w@]|\.\w|:\d)")
+_CODE_SIGN = re.compile(r"\d|\.\w")  # no code is without one
 _COUNTED = re.compile(
     r"\d+(?:[.,]\d+)*-?[a-zA-Z°%]*(?:/[a-z]+)?|\d+(?:-\d+)?-[a-z]+|\d{1,2}[-/]\d{1,2}(?:[-/]\d{2,4})?"
 )
@@ -120,7 +122,7 @@ def find_mentions(text: str) -> tuple[Mention, ...]:
         return " " * len(match[0]) if own else match[0]
 
     plain = _other_dates().sub(mask, text) if has_other or _DOTTED.search(text) else text
-    if not text.lstrip().startswith(("{", "[")):
+    if _SEPARATED.search(plain) and not text.lstrip().startswith(("{", "[")):
         plain = _COMMA.sub(lambda match: match[0].translate(_SWAPPED), plain)
     read = (_read_fact(plain, fact) for fact in find_facts(plain))
     mentions += (mention for mention in read if mention is not None)
@@ -216,12 +218,14 @@ class Code(NamedTuple):
 def find_codes(text: str) -> tuple[Code, ...]:
     """Identifiers of a text, in order: letters with digits, or digits in groups. Amounts, dates and times are none."""
     codes: list[Code] = []
+    if not _CODE_SIGN.search(text):
+        return ()
     for match in _CODE.finditer(text):
         word = match[0]
-        if _FILE.fullmatch(word):
+        if "." in word and _FILE.fullmatch(word):
             codes.append(Code(word, *match.span()))
             continue
-        if not any(character.isdecimal() for character in word) or len(word) < 3 or _MOMENT.fullmatch(word):
+        if len(word) < 3 or not _DIGIT.search(word) or _MOMENT.fullmatch(word):
             continue
         if _COUNTED.fullmatch(word) and not _is_number_code(word):
             continue

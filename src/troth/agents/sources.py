@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator
-from functools import cache
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,12 +23,13 @@ from troth.text.facts import SMALL, clock_readings, find_facts, normalize_number
 from troth.text.identifiers import split_identifier
 from troth.text.lexicon import load_table
 
-KINDS = {"tool": "tools", "user": "user", "system": "system", "assistant": "assistant"}  # role to kind of source
+KINDS = {"tool": "tools", "user": "user", "system": "system"}  # role to kind of source
 CALLS = "calls"  # what the assistant passed to tools
 LONGEST_COUNTED = 12  # numbers in a message from which others are calculated without being named again
 
 _WORD = re.compile(r"\w+", re.UNICODE)
 _DIGIT = re.compile(r"\d")
+_LOWER = re.compile(r"\b[a-zß-öø-ÿ]{2,}\b")
 _CAPITALS = re.compile(r"\b[A-Z]{2,3}\b")
 _DE = ("eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn")
 _ES = ("uno", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve", "diez")
@@ -71,6 +72,25 @@ def word_forms(text: str) -> frozenset[str]:
     if "_" in lower:
         words = words.union(*(word.split("_") for word in words if "_" in word))
     return words if text.isascii() else words.union(map(fold, words))
+
+
+def _is_of_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def has_part(text: str, part: str, is_letter: Callable[[str], bool] = _is_of_word, *, before: bool = True) -> bool:
+    """Whether a text has a part that is not inside a longer word: no letter stands after it, and none `before` it.
+
+    A pattern would have to be compiled for each part.
+    """
+    start = text.find(part)
+    while start >= 0:
+        end = start + len(part)
+        is_inside = before and start > 0 and is_letter(text[start - 1])
+        if not is_inside and not (end < len(text) and is_letter(text[end])):
+            return True
+        start = text.find(part, start + 1)
+    return False
 
 
 def fold(word: str) -> str:
@@ -192,7 +212,7 @@ def unit_of_key(key: str) -> str:
 class Sources:
     """The first message, by its index, in which each number, time, date and word occurs, apart for each kind of source.
 
-    Kinds are "tools" (results), "user", "system", "calls" (arguments) and "assistant" (its answers).
+    Kinds are "tools" (results), "user", "system" and "calls" (arguments). The assistant's own words are no source.
     """
 
     def __init__(self, trial: Trajectory) -> None:
@@ -204,11 +224,18 @@ class Sources:
         self._lengths: list[tuple[int, int]] = []
         self._objects: list[tuple[int, frozenset[str], tuple[tuple[float, str], ...]]] | None = None
         for index, message in enumerate(trial.messages):
-            if message.text:
+            if message.text and message.role != "assistant":
                 self._add(KINDS[message.role], read_content(message.text), index)
+            elif decode_json(message.text) is not None:
+                self._lengths += ((length, index) for length in read_content(message.text).lengths)
             for call in message.calls:
                 written = msgspec.json.encode(call.arguments).decode()
                 self._add(CALLS, read_value(call.arguments, written), index)
+
+    @cached_property
+    def lower_words(self) -> frozenset[str]:
+        """The words that any message writes in lower case."""
+        return frozenset[str]().union(*(_LOWER.findall(message.text) for message in self.trial.messages))
 
     def _add(self, kind: str, content: TextContent, index: int) -> None:
         first = self._first[kind]

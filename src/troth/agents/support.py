@@ -43,7 +43,6 @@ _UPPER = re.compile(r"\b[A-Z]{3,}\b")
 _CAPITAL = r"[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]+"
 _NAME = re.compile(rf"\b{_CAPITAL}(?:[ '-]{_CAPITAL})+\b|(?<=[a-zß-ÿ,] ){_CAPITAL}(?<=\w{{3}})\b")
 _PART = re.compile(r"[^\W\d_]+")
-_LOWER = re.compile(r"\b[a-zß-öø-ÿ]{2,}\b")
 _MARK = re.compile(r"(?:^|\n)\s*(?:[-*•]\s*)?\**$")
 _LABEL = re.compile(
     r"(?:\b(?:option|step|number|no\.?|level|version|page|part|phase|zone|gate|terminal|room|nr\.?)|#)\s?$",
@@ -77,15 +76,13 @@ class Detail(NamedTuple):
 def find_details(trial: Trajectory, seen: Sources, context: Sequence[str] = CONTEXT) -> Iterator[Detail]:
     """Every number, time, date and name in the assistant's answers, in order."""
     sources = (*context, CALLS) if "tools" in context else tuple(context)
-    common = word_set("headings") | word_set("sentence_openers")
-    common = common.union(*(_LOWER.findall(message.text) for message in trial.messages))
     for index, message in enumerate(trial.messages):
         if message.role == "assistant" and message.text:
             answer = AnswerCheck(index, message.text, seen, sources)
             yield from answer.quantities()
             yield from answer.codes()
             if not is_german(message.text):
-                yield from answer.names(common)
+                yield from answer.names()
 
 
 def is_german(text: str) -> bool:
@@ -224,13 +221,15 @@ class AnswerCheck:
                 return max(source for source in sources if source is not None)
         return None
 
-    def names(self, common: frozenset[str]) -> Iterator[Detail]:
+    def names(self) -> Iterator[Detail]:
         months, weekdays = calendar()
+        common = (word_set("headings"), word_set("sentence_openers"), self.seen.lower_words)
         for match in _NAME.finditer(self.text):
             parts = [part.lower() for part in _PART.findall(match[0])]
             words = [
                 word for word in parts
-                if not {word, word.removesuffix("s")} & common and word not in months and word not in weekdays
+                if word not in months and word not in weekdays
+                and all({word, word.removesuffix("s")}.isdisjoint(words) for words in common)
             ]  # fmt: skip
             if not words or _HEADING.match(self.text, match.end()) or self._is_asked(match.start(), match.end()):
                 continue

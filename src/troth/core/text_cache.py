@@ -28,7 +28,7 @@ def text_cache(function: Function) -> Function:
             return answers[texts]
         except KeyError:
             answer = function(*texts)
-        own = _length(texts)
+        own = 2 + len(texts[0]) if len(texts) == 1 and type(texts[0]) is str else _length(texts)
         if length + own > MAX_LENGTH:
             clear()
         if own <= MAX_LENGTH:

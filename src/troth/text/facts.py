@@ -128,7 +128,7 @@ def find_facts(text: str) -> tuple[Fact, ...]:
     """
     pattern = _fact_pattern()
     facts: list[Fact] = []
-    for match in pattern.finditer(text.translate(_PLAIN_LETTERS)):
+    for match in pattern.finditer(text if text.isascii() else text.translate(_PLAIN_LETTERS)):
         name = match.lastgroup or ""
         group = pattern.groupindex[name]
         reading = _READERS[name](*(match[group + index] for index in range(1, _INNER_GROUPS[name] + 1)))

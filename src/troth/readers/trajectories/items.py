@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from typing import Any
 
 import msgspec
@@ -20,7 +21,7 @@ def items(document: Document) -> Iterator[Any]:
     A line that is not JSON is an error, or is skipped, as the document says.
     """
     if is_lines(document):
-        for number, line in enumerate(document.data.split(b"\n"), 1):
+        for number, line in enumerate(BytesIO(document.data), 1):  # one at a time: formats look at the first alone
             if line.strip():
                 with skipping(document), error_context(line=number):
                     yield _decode(document, line)

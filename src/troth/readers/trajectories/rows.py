@@ -12,7 +12,10 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import msgspec
+
 from troth.core.errors import UserError
+from troth.core.text_cache import text_cache
 from troth.core.trajectories import Tool
 from troth.readers import tools as tool_readers
 from troth.readers.trajectories.nested import parse_json, parse_time
@@ -104,10 +107,17 @@ def find_tools(holders: tuple[Any, ...], depth: int = 0) -> tuple[Tool, ...]:
         for key in TOOLS:
             value = parse_json(holder.get(key))
             value = [parse_json(item) for item in value] if isinstance(value, list) else value
-            if value and tool_readers.definitions(value):
-                return tuple(tool_readers.read(value))
+            if value and (tools := _read_tools(msgspec.json.encode(value))):
+                return tools
     below = [holder[key] for holder in holders if isinstance(holder, dict) for key in BESIDE_TOOLS if key in holder]
     return find_tools(tuple(below), depth + 1) if below and depth < 2 else ()
+
+
+@text_cache
+def _read_tools(definitions: bytes) -> tuple[Tool, ...]:
+    """The tools of a JSON value; the rows of a log repeat them."""
+    value = msgspec.json.decode(definitions)
+    return tuple(tool_readers.read(value)) if tool_readers.definitions(value) else ()
 
 
 def is_of_trace(row: dict[str, Any]) -> bool:
