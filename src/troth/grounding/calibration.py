@@ -155,7 +155,8 @@ class Calibration(msgspec.Struct, frozen=True):
             if entries and not fitting:
                 what = f"'{metric}' was calibrated as {entries[0].signature} and is scored as {recipe}"
                 raise UserError(what, hint="fit it again: troth meta fit")
-            matches |= {metric: entry for entry in fitting}
+            if fitting:
+                matches[metric] = fitting[0]
         if not matches:
             known = [entry.metric for entry in self.metrics]
             hint = suggest_name(next(iter(recipes), ""), known) or f"it has: {', '.join(known)}"
