@@ -291,11 +291,3 @@ def test_the_calibration_of_the_package_is_sound() -> None:
 def test_the_calibration_of_the_package_fits_the_default_metric() -> None:
     """A change of the model, its weights or its evidence needs another calibration: python -m experiments.verdict."""
     assert list(match_default(make_graders("faith", Models(cache=None)))) == ["faith"]
-
-
-def test_a_metric_may_be_calibrated_for_several_recipes() -> None:
-    entries = [calibration.fit("nli", name, [0.1, 0.9], [0, 1]) for name in ("NLI|nli:a", "NLI|nli:b")]
-    several = calibration.Calibration((), tuple(entry for entry in entries if not isinstance(entry, str)))
-    assert several.match_recipes({"nli": "NLI|nli:b"})["nli"].signature == "NLI|nli:b"
-    with pytest.raises(UserError, match=r"calibrated as NLI\|nli:a and is scored as NLI\|nli:c"):
-        several.match_recipes({"nli": "NLI|nli:c"})

@@ -47,6 +47,7 @@ def test_the_merged_model_is_the_trained_one(base: Path, tmp_path: Path, monkeyp
             torch.nn.init.normal_(parameter, std=0.3)  # as training would have changed it
     torch.save({"model": trained.trained()}, tmp_path / "checkpoint.pt")
     command = ["update", "--checkpoint", str(tmp_path / "checkpoint.pt"), "--out", str(tmp_path / "update")]
+    command += ["--revision", "7"]
     monkeypatch.setattr(sys, "argv", command)
     update.main()
     merge_update(base, tmp_path / "update", tmp_path / "merged")

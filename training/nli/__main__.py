@@ -4,6 +4,7 @@ stopped."""
 from __future__ import annotations
 
 import argparse
+import json
 import tarfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +22,9 @@ def train_strong(shared: Path, work: Path, pairs: Path, hours: float) -> None:
     step("claims", "--shared", shared, "--replay", "/dev/null", "--times", 3, "--out", claims)
     step("mixture", "--shared", shared, "--acts", pairs, "--claims", claims, "--out", mixture)
     step("strong", "--base", base, "--mixture", mixture, "--out", run, "--hours", hours)
-    step("update", "--checkpoint", run / "checkpoint.pt", "--out", "src/troth/models/strong")
+    released = Path("src/troth/models/strong")
+    revision = int(json.loads((released / "model.json").read_text(encoding="utf-8"))["revision"]) + 1
+    step("update", "--checkpoint", run / "checkpoint.pt", "--out", released, "--revision", revision)
 
 
 def main() -> None:

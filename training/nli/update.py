@@ -61,7 +61,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--checkpoint", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--revision", default="1")
+    parser.add_argument("--revision", required=True)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     trained = torch.load(options.checkpoint, weights_only=True)["model"]

@@ -10,8 +10,7 @@ then lets nearly every fault pass. `Aim` fits for the unfaithful instead: the re
 responses below the threshold should have.
 
 A calibration is a small JSON file with its data and the recipe of each metric. It is only applied to scores of the same
-recipe; a metric may have an entry for each of several recipes. One comes with the package, for the default metric
-(`load_default`).
+recipe. One comes with the package, for the default metric and the embedded model (`load_default`).
 """
 
 from __future__ import annotations
@@ -149,14 +148,13 @@ class Calibration(msgspec.Struct, frozen=True):
     def match_recipes(self, recipes: Mapping[str, str]) -> dict[str, Fitted]:
         """The metrics that it can judge, of those scored now; an error where one was scored by another recipe."""
         matches: dict[str, Fitted] = {}
-        for metric, recipe in recipes.items():
-            entries = [entry for entry in self.metrics if entry.metric == metric]
-            fitting = [entry for entry in entries if entry.signature == recipe]
-            if entries and not fitting:
-                what = f"'{metric}' was calibrated as {entries[0].signature} and is scored as {recipe}"
+        for entry in self.metrics:
+            if entry.metric not in recipes:
+                continue
+            if entry.signature != recipes[entry.metric]:
+                what = f"'{entry.metric}' was calibrated as {entry.signature} and is scored as {recipes[entry.metric]}"
                 raise UserError(what, hint="fit it again: troth meta fit")
-            if fitting:
-                matches[metric] = fitting[0]
+            matches[entry.metric] = entry
         if not matches:
             known = [entry.metric for entry in self.metrics]
             hint = suggest_name(next(iter(recipes), ""), known) or f"it has: {', '.join(known)}"
