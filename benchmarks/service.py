@@ -42,17 +42,17 @@ async def load(url: str, path: str, seconds: float) -> list[float]:
     took: list[float] = []
     end = time.monotonic() + seconds
 
-    async def client(http: httpx.AsyncClient, number: int) -> None:
-        while time.monotonic() < end:
-            number += CLIENTS
-            begin = time.perf_counter()
-            answer = await http.post(path, json=request(path, number))
-            took.append(time.perf_counter() - begin)
-            answer.raise_for_status()
+    async def client(number: int) -> None:
+        # A pool of its own: requests that share one wait for each other in the client.
+        async with httpx.AsyncClient(base_url=url, timeout=300, verify=False) as http:  # noqa: S501 (plain HTTP)
+            while time.monotonic() < end:
+                number += CLIENTS
+                begin = time.perf_counter()
+                answer = await http.post(path, json=request(path, number))
+                took.append(time.perf_counter() - begin)
+                answer.raise_for_status()
 
-    limits = httpx.Limits(max_connections=CLIENTS)
-    async with httpx.AsyncClient(base_url=url, timeout=300, limits=limits) as http:
-        await asyncio.gather(*(client(http, number) for number in range(CLIENTS)))
+    await asyncio.gather(*map(client, range(CLIENTS)))
     return took
 
 
