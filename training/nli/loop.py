@@ -172,7 +172,7 @@ def options(description: str | None, *, hours: float, rate: float) -> argparse.N
     parser.add_argument("--mixture", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--hours", type=float, default=hours, help="training time in all, over resumed runs")
-    parser.add_argument("--decay", type=float, default=0.2, help="share of the time in which the rate decays")
+    parser.add_argument("--decay", type=float, default=0.55, help="share of the time in which the rate decays")
     parser.add_argument("--tokens", type=int, default=1600, help="tokens of a batch")
     parser.add_argument("--rate", type=float, default=rate)
     parser.add_argument("--threads", type=int, default=2)
