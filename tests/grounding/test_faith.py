@@ -9,7 +9,17 @@ import pytest
 from troth.core.records import Grounded
 from troth.grounding.claims import format_claim, judge_claim
 from troth.grounding.entailment import SentenceEntailment, SentenceSupport
-from troth.grounding.faith import NO_WORDS, WEIGHTS, FaithScore, combine_odds, compute_features, log_odds, sigmoid
+from troth.grounding.faith import (
+    FITTED,
+    NO_WORDS,
+    WEIGHTS,
+    FaithScore,
+    combine_odds,
+    compute_features,
+    log_odds,
+    make_faith,
+    sigmoid,
+)
 from troth.grounding.metrics import Unscored, default_metrics
 from troth.models.batches import Cutting
 from troth.models.protocols import Entailment, TextPair
@@ -35,6 +45,13 @@ YES, NO, UNKNOWN = Entailment(0.98, 0.01, 0.01), Entailment(0.01, 0.01, 0.98), E
 
 def grader(answers: dict[str, Entailment]) -> FaithScore:
     return FaithScore(SentenceEntailment(Told(answers)))
+
+
+def test_weights_belong_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Told({})
+    assert make_faith(model).weights == WEIGHTS
+    monkeypatch.setattr(model, "name", "strong@5da45089", raising=False)
+    assert make_faith(model).weights == FITTED["strong"] != WEIGHTS
 
 
 def test_verdicts_of_three_kinds() -> None:
