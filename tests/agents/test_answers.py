@@ -179,6 +179,17 @@ def test_provenance(arguments: dict[str, Any], expected: list[tuple[str, str]]) 
     assert checked >= len(expected)
 
 
+@pytest.mark.parametrize(
+    ("order", "lacking"),
+    [("LC-46003", 0), ("LC46003", 0), ("#46003", 0), ("46003", 0), ("LC-46004", 1), ("LC-4600", 1)],
+)
+def test_a_number_that_was_said_may_get_a_prefix(order: str, lacking: int) -> None:
+    call = Message("assistant", calls=(Call("find_order", {"order_id": order}),))
+    one = trajectory(Message("user", "Where is my order 46003?"), call)
+    (made,) = one.calls()
+    assert len(check_values(made, Sources(one), None)[1]) == lacking
+
+
 # -- what tools do not allow -------------------------------------------------------------------------------------------
 
 LIMITED = Toolbox({

@@ -2,11 +2,11 @@
 
 Checked are identifiers, e-mail addresses, dates, times, names and numbers, also inside objects and lists. A value has a
 source if the user said it, or it stood in a result or in the system's instructions before the call; if it follows from
-them by arithmetic (`troth.agents.arithmetic`); or if it is the code of a place that was named. The assistant's own
-words are no source. Of calls that only read, identifiers and dates are checked: an invented id of a customer shows
-somebody else's data; the words of a search are the assistant's to choose. Not checked: choices from a closed list,
-truth values, numbers below 10, words in lower case, and texts that the assistant writes (titles, notes, more than six
-words).
+them by arithmetic (`troth.agents.arithmetic`); if it is the code of a place that was named; or if it is a number of
+four digits or more that was named, behind a prefix (`LC-46003`). The assistant's own words are no source. Of calls that
+only read, identifiers and dates are checked: an invented id of a customer shows somebody else's data; the words of a
+search are the assistant's to choose. Not checked: choices from a closed list, truth values, numbers below 10, words in
+lower case, and texts that the assistant writes (titles, notes, more than six words).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ SOURCES = ("tools", "user", "system")
 LONGEST = 6  # words
 SMALLEST = 10.0
 _MAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+_PREFIXED = re.compile(r"[A-Za-z]{1,5}[-_#]?(\d{4,})")  # `LC-46003`, which a customer may call 46003
 _CAPITALISED = re.compile(r"[A-ZÀ-ÖØ-Þ]")
 
 
@@ -116,7 +117,8 @@ def has_source(value: Any, seen: Sources, before: int, call: Call | None = None)
     if moments := [mention for mention in mentions if mention.kind in ("date", "time")]:
         return all(_moment_has_source(mention, seen, before, call) for mention in moments)
     if is_identifier(value):
-        return False
+        prefixed = _PREFIXED.fullmatch(value)
+        return prefixed is not None and seen.find("word", prefixed[1], before, SOURCES) is not None
     return all(seen.find("word", word, before, SOURCES) is not None for word in word_forms(value))
 
 
