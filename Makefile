@@ -30,11 +30,11 @@ browser:
 	|| echo "Chromium is missing and cannot be installed: the tests in tests/browser will be skipped"
 
 test: models browser
-	$(BIN)/pytest -n auto --durations=25
+	$(BIN)/pytest -n auto --dist loadfile --durations=25
 
 # The tests that need neither models nor a browser nor the data folder, for use while developing.
 test-fast: $(READY)
-	$(BIN)/pytest -n auto -m "not slow and not shared"
+	$(BIN)/pytest -n auto --dist loadfile -m "not slow and not shared"
 
 # Ten minutes of kills, damaged files, hostile archives and servers, by a seed; `make test` has a small part of it.
 torture: $(READY)
@@ -60,9 +60,9 @@ docs: $(DOCS)
 stub: $(READY)
 	$(BIN)/python -m docs_build.stub
 
-# Trains the embedded entailment model: two hours on two cores; resumes after a stop. See training/nli.
+# Trains the embedded entailment model: two hours on two cores, or as many as HOURS says; resumes after a stop.
 nli: models
-	$(BIN)/python -m training.nli
+	$(BIN)/python -m training.nli --hours $(or $(HOURS),2)
 
 # Trains the strong entailment model: two hours on two cores, or as many as HOURS says; resumes after a stop.
 strong: models

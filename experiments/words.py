@@ -2,6 +2,10 @@
 
     python -m experiments.words [--split dev] [--lm embedded]
 
+`doubt` is what the product marks words by: rules, and the entailment model's second head where `faith` was asked. Three
+more figures say what marking costs and finds: the share of words marked in supported answers (WiCE's claims, BEGIN's
+WoW), and how often an exchanged name, number or date is marked in answers of the sets of `experiments.faith`.
+
 PMI-Faith reads the two windows that `doubt` reads, since most documents are longer than the language model can read. A
 word's score is the logarithm of how many times likelier the document makes it; where the document says nothing about a
 word, that is near 0. The threshold of F1 is chosen on half of the claims and used on the other, and the other way
@@ -16,13 +20,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from experiments.common import arguments, publish, table
+from experiments.faith import corrupted
+from experiments.faith import sets as faith_sets
 from troth import models, stats
 from troth.core.records import Grounded
 from troth.grounding import doubts
 from troth.grounding.evidence import passages
+from troth.grounding.faith import make_faith
 from troth.grounding.pmi import measure
 from troth.grounding.words import measure_words
-from troth.models import Lm
+from troth.models import Lm, Nli
+from troth.storage.explorer import ClaimSupport
 from troth.text.words import stem_words
 
 
@@ -45,15 +53,27 @@ def main() -> None:
     parser.add_argument("--cache", help="file of the model's answers")
     options = parser.parse_args()
     claims = list(labelled(options.shared / f"data/wice/tokens_{options.split}.jsonl"))
-    lm = models.lm(options.lm, cache=options.cache)
+    nli, lm = models.nli("embedded", cache=options.cache), models.lm(options.lm, cache=options.cache)
+    learnt = learnt_doubts([Grounded("", one.document, one.text) for one in claims], nli)
     columns = {
-        "`doubt`": [[word.doubt for word in doubts.doubted_words(one.document, one.text)] for one in claims],
+        "`doubt`": [
+            [word.doubt for word in doubts.doubted_words(one.document, one.text, found)]
+            for one, found in zip(claims, learnt, strict=True)
+        ],
+        "rules alone": [[word.doubt for word in doubts.doubted_words(one.document, one.text)] for one in claims],
+        "the model alone": [[doubt for one in found for doubt in one.doubts] for found in learnt],
         "not in the document (`coverage`)": [absent(one) for one in claims],
         "PMI-Faith's words": [[-ratio for ratio in row] for row in ratios(claims, lm)],
         "always “not supported”": [[1.0] * len(one.words) for one in claims],
     }
     rows = [[name, *measured(values, claims)] for name, values in columns.items()]
-    publish(options.work, f"words-{options.split}", table(["words that are not supported", "AUROC", "F1"], rows))
+    text = table(["words that are not supported", "AUROC", "F1"], rows)
+    every = faith_sets(options.shared, 300)
+    supported = {name: [item for item in every[name] if item.label] for name in ("wice", "begin-wow")}
+    shares = [[f"words of supported answers, {name}", marked_share(items, nli)] for name, items in supported.items()]
+    exchanged = corrupted(faith_sets(options.shared, 700), 80)
+    shares += [[f"exchanged: {kind}", found_share(exchanged[kind], nli)] for kind in ("name", "number", "date")]
+    publish(options.work, f"words-{options.split}", f"{text}\n{table(['marked', 'share'], shares)}")
 
 
 def labelled(path: Path) -> Iterator[Claim]:
@@ -61,6 +81,35 @@ def labelled(path: Path) -> Iterator[Claim]:
         row = json.loads(line)
         words = ["_".join(word.split()) or "_" for word in row["claim_tokens"]]  # white space is between words alone
         yield Claim(words, "\n\n".join(row["evidence"]), [int(one) for one in row["non_supported_spans"]])
+
+
+def learnt_doubts(items: Sequence[Grounded], nli: Nli) -> list[tuple[ClaimSupport, ...]]:
+    """What `faith` finds of each answer's sentences, with the doubt of their words."""
+    faith = make_faith(nli)
+    faith.score(items)
+    return [faith.claims(item) for item in items]
+
+
+def marked_share(items: Sequence[Grounded], nli: Nli) -> str:
+    """The share of words that are marked."""
+    marked = [
+        word.unsupported
+        for item, found in zip(items, learnt_doubts(items, nli), strict=True)
+        for word in doubts.doubted_words(item.document, item.response, found)
+    ]
+    return f"{100 * sum(marked) / len(marked):.1f} % of {len(marked)}"
+
+
+def found_share(pairs: Sequence[Grounded], nli: Nli) -> str:
+    """The share of corrupted answers in which a changed word is marked; each follows the answer it was made from."""
+    right, wrong = pairs[::2], pairs[1::2]
+    caught = 0
+    for before, after, found in zip(right, wrong, learnt_doubts(wrong, nli), strict=True):
+        known = set(before.response.split())
+        marked = {word.text for word in doubts.doubted_words(after.document, after.response, found) if word.unsupported}
+        changed = {word for word in after.response.split() if word not in known} or set(after.response.split())
+        caught += bool(marked & changed)
+    return f"{100 * caught / len(wrong):.0f} % of {len(wrong)}"
 
 
 def absent(claim: Claim) -> list[float]:

@@ -29,9 +29,16 @@ def words(*, marks: bool) -> Any:
 
 
 def onnx_folder(
-    folder: Path, *, limit: int = 80, labels: tuple[str, ...] = ("entailment", "neutral", "contradiction")
+    folder: Path,
+    *,
+    limit: int = 80,
+    labels: tuple[str, ...] = ("entailment", "neutral", "contradiction"),
+    doubts: bool = False,
 ) -> Path:
-    """A graph whose logits are a sum over tokens of rows of `weights`, which weigh otherwise in the hypothesis."""
+    """A graph whose logits are a sum over tokens of rows of `weights`, which weigh otherwise in the hypothesis.
+
+    `doubts`: it judges words too; the logit of a token's doubt is the first number of its row.
+    """
     from onnx import TensorProto, helper, numpy_helper, save
 
     inputs = ("input_ids", "attention_mask", "token_type_ids")
@@ -44,13 +51,17 @@ def onnx_folder(
         helper.make_node("Mul", ["both", "mask"], ["masked"]),
         helper.make_node("ReduceSum", ["masked", "middle"], ["logits"], keepdims=0),
     ]
+    outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 3])]
+    if doubts:
+        nodes.append(helper.make_node("Gather", ["of_words", "first"], ["doubts"], axis=2))
+        outputs.append(helper.make_tensor_value_info("doubts", TensorProto.FLOAT, ["batch", "tokens"]))
     tables, sides = weights()
-    constants = {"words": tables, "sides": sides, "last": np.array([2]), "middle": np.array([1])}
+    constants = {"words": tables, "sides": sides, "last": np.array([2]), "middle": np.array([1]), "first": np.array(0)}
     graph = helper.make_graph(
         nodes,
         "tiny",
         [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in inputs],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 3])],
+        outputs,
         [numpy_helper.from_array(value, name) for name, value in constants.items()],
     )
     folder.mkdir(parents=True, exist_ok=True)

@@ -16,6 +16,7 @@ from tests.models.worker import pair
 from troth.models import Continuation, Entailment, Request, TextPair
 from troth.models.cached import ROOM, CachedLm, CachedNli
 from troth.models.fake import FakeLm, FakeNli
+from troth.models.protocols import WordedEntailment
 from troth.storage.cache import Store, key
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +40,28 @@ def test_equal_to_the_inner_one_and_asked_once(file: str) -> None:
     again = FakeNli()
     assert CachedNli(again, Store(file)).probabilities(PAIRS + PAIRS[:50]) == expected, "bit by bit"
     assert again.asked == []
+
+
+class Worded(FakeNli):
+    """Doubts every word a little more than the one before it."""
+
+    def probabilities(self, pairs: Sequence[TextPair]) -> list[Entailment]:
+        answers = []
+        for (_, hypothesis), told in zip(pairs, super().probabilities(pairs), strict=True):
+            answer = WordedEntailment(*told)
+            answer.doubts = bytes(range(len(hypothesis.split())))
+            answers.append(answer)
+        return list(answers)
+
+
+def test_the_doubt_of_words_is_kept(file: str) -> None:
+    asked = [*PAIRS[:5], ("a", "b c d"), ("a", "")]
+    first = CachedNli(Worded(), Store(file)).probabilities(asked)
+    again = CachedNli(Worded(), Store(file)).probabilities(asked)
+    assert again == first
+    assert [getattr(answer, "doubts", b"") for answer in again] == [
+        bytes(range(len(hypothesis.split()))) for _, hypothesis in asked
+    ]
 
 
 def test_only_what_is_missing_is_asked(file: str) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from training.nli.bindings import bindings
 from training.nli.claims import fused, shortened, swapped, window
 from training.nli.documents import detokenised, is_kept_apart
 from training.nli.statements import statement
+from training.nli.words import labelled_words, mark_pairs
 
 DOCUMENT = "Normandy is a region in France. Rollo led the Norse until 927. William was crowned in 1066 by Aldred."
 
@@ -70,3 +72,27 @@ def test_windows_hold_their_sentence() -> None:
 def test_what_is_kept_apart_is_a_part() -> None:
     apart = sum(is_kept_apart(f"page {i}", 2) for i in range(1000))
     assert 400 < apart < 600
+
+
+def test_words_that_differ_from_a_right_claim_are_not_supported() -> None:
+    rows: list[dict[str, Any]] = [
+        {"premise": "p", "hypothesis": "The pool opens at 9 am.", "label": "entailment", "from": "rule:supported"},
+        {"premise": "p", "hypothesis": "The pool opens at 5 pm.", "label": "contradiction", "from": "rule:date"},
+        {"premise": "p", "hypothesis": "Nobody ever swims here.", "label": "neutral", "from": "rule:absent"},
+        {"premise": "q", "hypothesis": "The pool opens at 5 pm.", "label": "contradiction", "from": "rule:date"},
+        {"premise": "p", "hypothesis": "The pool opens at 5 pm.", "label": "contradiction", "from": "mnli"},
+    ]
+    mark_pairs(rows)
+    wrong = rows[1]["hypothesis"]
+    assert rows[0]["words"] == []
+    assert [wrong[start:end] for start, end in rows[1]["words"]] == ["5", "pm."]
+    assert not any("words" in row for row in rows[2:]), "no right claim is like it, or its source is another"
+
+
+def test_labels_of_people_are_found_in_the_text() -> None:
+    text = "It was built in 1920 (by Kay)."
+    tokens = ["It", "was", "built", "in", "1920", "(", "by", "Kay", ")", "."]
+    spans = labelled_words(tokens, [False] * 4 + [True] + [False] * 2 + [True, False, False], text)
+    assert spans is not None
+    assert [text[start:end] for start, end in spans] == ["1920", "Kay"]
+    assert labelled_words(["That"], [True], text) is None

@@ -1,18 +1,32 @@
-"""The forward pass of the cross-encoder, for training and for export: no more of the last layer than is read."""
+"""The cross-encoder with two heads: what a premise says of a hypothesis, and which words of it are not supported."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import torch
+from transformers import BertForSequenceClassification
 
-def first_only(model: Any, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> Any:
-    """The same logits with less work: of the last layer only the first place is used, so only that one is computed."""
-    states = model.bert.embeddings(input_ids=input_ids, token_type_ids=token_type_ids)
-    hidden = (1.0 - attention_mask[:, None, None, :].to(states.dtype)) * -1e9
-    *before, last = model.bert.encoder.layer
-    for layer in before:
-        states = _layer(layer, states, states, hidden)
-    return model.classifier(model.bert.pooler(_layer(last, states[:, :1], states, hidden)))
+
+class TwoHeads(BertForSequenceClassification):  # type: ignore[misc]
+    """A BERT encoder with three logits of the pair and one of each token: that its word is not supported.
+
+    Tokens are read before the last layer. Of that layer only the first place is used, so only that one is computed.
+    """
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.words = torch.nn.Linear(config.hidden_size, 1)
+        self.post_init()
+
+    def forward(self, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> tuple[Any, Any]:
+        states = self.bert.embeddings(input_ids=input_ids, token_type_ids=token_type_ids)
+        hidden = (1.0 - attention_mask[:, None, None, :].to(states.dtype)) * -1e9
+        *before, last = self.bert.encoder.layer
+        for layer in before:
+            states = _layer(layer, states, states, hidden)
+        first = _layer(last, states[:, :1], states, hidden)
+        return self.classifier(self.bert.pooler(first)), self.words(states).squeeze(-1)
 
 
 def _layer(layer: Any, asking: Any, states: Any, hidden: Any) -> Any:

@@ -21,8 +21,9 @@ def judge_claim(support: SentenceSupport, odds: float, supported: float, opposed
     verdict = SUPPORTED if supported >= 0.5 else CONTRADICTED if opposed > 0.5 else ABSENT
     passage = support.passages[support.against if verdict == CONTRADICTED else support.best]
     return ClaimSupport(
-        support.sentence, verdict, chances[SUPPORTED], chances[CONTRADICTED], chances[ABSENT], passage, odds
-    )
+        support.sentence, verdict, chances[SUPPORTED], chances[CONTRADICTED], chances[ABSENT], passage, odds,
+        support.doubts,
+    )  # fmt: skip
 
 
 def format_claim(claim: ClaimSupport) -> str:

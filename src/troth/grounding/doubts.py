@@ -22,6 +22,7 @@ from troth.core.text_cache import text_cache
 from troth.grounding.evidence import passages
 from troth.grounding.facts import CheckedFact, check_facts
 from troth.grounding.places import misplaced_facts
+from troth.storage.explorer import ClaimSupport
 from troth.text.lexicon import word_set
 from troth.text.normalize import compose
 from troth.text.sentences import locate_sentences
@@ -32,6 +33,7 @@ ELSEWHERE = 0.5  # doubt of a word that another part of the document has
 AROUND = 2  # words on each side
 MIXED = 0.3  # share of the words around in a word's doubt
 DOUBTED = 0.55  # doubt from which a word counts as unsupported
+LEARNT = 0.5  # share of the model in a word's doubt, where there is one
 CERTAIN = 0.2  # a word with less doubt counts as supported
 _WORD = re.compile(r"\S+")
 _DIGIT = re.compile(r"\d")
@@ -58,8 +60,8 @@ class DoubtedWord(msgspec.Struct, frozen=True):
         return "unsupported" if self.unsupported else "supported" if self.doubt < CERTAIN else "free"
 
 
-def doubted_words(document: str, response: str) -> list[DoubtedWord]:
-    """Every word of a response, in order, by white space.
+def doubted_words(document: str, response: str, claims: Sequence[ClaimSupport] = ()) -> list[DoubtedWord]:
+    """Every word of a response, in order, by white space. `claims`: what `faith` found of its sentences.
 
     >>> document = "The premium plan has 50 seats. It costs $20 a month."
     >>> [word.text for word in doubted_words(document, "The premium plan has 80 chairs.") if word.unsupported]
@@ -70,7 +72,14 @@ def doubted_words(document: str, response: str) -> list[DoubtedWord]:
     words: list[DoubtedWord] = []
     for begin, end in zip([0, *starts[1:]], [*starts[1:], len(response)], strict=True) if starts else ():
         words += _sentence_words(document, response[begin:end], begin)
-    return words
+    learnt = [doubt for claim in claims for doubt in claim.doubts]
+    if len(learnt) != len(words):  # no model was asked, or one that judges no words
+        return words
+    return [_mix_learnt(word, doubt) for word, doubt in zip(words, learnt, strict=True)]
+
+
+def _mix_learnt(word: DoubtedWord, doubt: float) -> DoubtedWord:
+    return msgspec.structs.replace(word, doubt=(1 - LEARNT) * word.doubt + LEARNT * doubt)
 
 
 def _sentence_words(document: str, sentence: str, at: int) -> list[DoubtedWord]:

@@ -23,7 +23,7 @@ from troth.core.text_cache import text_cache
 from troth.grounding.evidence import best_passages, passages
 from troth.grounding.metrics import Value, compose_texts, faithfulness
 from troth.models import Nli, TextPair
-from troth.models.protocols import Entailment
+from troth.models.protocols import Entailment, WordedEntailment
 from troth.text.sentences import join_windows, split_sentences
 
 SIZES = (1, 3)
@@ -60,6 +60,12 @@ class SentenceSupport(NamedTuple):
     def against(self) -> int:
         """The place of the passage that contradicts the sentence most; of equals the first."""
         return max(range(len(self.answers)), key=lambda index: (self.answers[index].contradiction, -index))
+
+    @property
+    def doubts(self) -> tuple[float, ...]:
+        """The doubt of each word by the passage that supports it most; nothing from a model that judges no words."""
+        rows = [answer.doubts for answer in self.answers if isinstance(answer, WordedEntailment)]
+        return tuple(round(min(column) / 255, 3) for column in zip(*rows, strict=True))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from troth.core.records import Grounded
 from troth.grounding.doubts import Support, doubted_words
 from troth.grounding.pmi import RESPONSE, Faith, Token, measure
 from troth.models import Lm
-from troth.storage.explorer import ResponseView
+from troth.storage.explorer import ClaimSupport, ResponseView
 from troth.storage.files import new_file
 
 BEFORE = RESPONSE.index("{}")  # characters of the scored text before the response
@@ -46,9 +46,9 @@ class WordByWord(msgspec.Struct, frozen=True):
     by: str = PMI  # or "words": by rules
 
 
-def judge_words(document: str, response: str) -> tuple[Word, ...]:
-    """Every word of a response with its support; no model is asked."""
-    return tuple(Word(word.text, word.support, word.doubt) for word in doubted_words(document, response))
+def judge_words(document: str, response: str, claims: Sequence[ClaimSupport] = ()) -> tuple[Word, ...]:
+    """Every word of a response with its support; no model is asked. `claims`: what `faith` found of its sentences."""
+    return tuple(Word(word.text, word.support, word.doubt) for word in doubted_words(document, response, claims))
 
 
 def word_by_word(responses: Iterable[ResponseView], lm: Lm | None = None) -> list[WordByWord]:
@@ -67,7 +67,7 @@ def word_by_word(responses: Iterable[ResponseView], lm: Lm | None = None) -> lis
         if not (view.document.strip() and view.text.strip()):
             rows.append(WordByWord(view.system, view.id, None, (), NEITHER, by))
             continue
-        words = judge_words(view.document, view.text)
+        words = judge_words(view.document, view.text, view.claims)
         if lm is None:
             value = 1 - math.fsum(word.doubt for word in words) / len(words)
             rows.append(WordByWord(view.system, view.id, value, words, None, by))

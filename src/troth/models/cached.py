@@ -17,7 +17,7 @@ import msgspec
 
 from troth.core.progress import bar
 from troth.models.batches import Batch, Cutting, Planning, Room, batch_by_length, compute_batched
-from troth.models.protocols import Continuation, Entailment, Lm, Nli, Request, TextPair
+from troth.models.protocols import Continuation, Entailment, Lm, Nli, Request, TextPair, WordedEntailment
 from troth.storage.cache import Store, key
 
 K = TypeVar("K", TextPair, Request, str)
@@ -104,14 +104,13 @@ class CachedNli(Cutting[TextPair]):
         def compute(batch: list[TextPair]) -> list[bytes]:
             answers = self.inner.probabilities(batch)
             cut = self.inner.shortened
-            return [_ENTAILMENT.pack(*answer, pair in cut) for pair, answer in zip(batch, answers, strict=True)]
+            return [_pack_entailment(answer, pair in cut) for pair, answer in zip(batch, answers, strict=True)]
 
         name, identity = self.name, _identity(self.inner)
         keys = {pair: key("nli", identity, *pair) for pair in pairs}
         answers = {}
         for pair, value in compute_cached(self.store, name, keys, compute, _plan(self.inner)).items():
-            *probabilities, cut = _ENTAILMENT.unpack(value)
-            answers[pair] = Entailment(*probabilities)
+            answers[pair], cut = _unpack_entailment(value)
             if cut:
                 self.shortened.add(pair)
         return [answers[pair] for pair in pairs]
@@ -165,6 +164,20 @@ def _plan(inner: Nli | Lm) -> Callable[[Sequence[Any]], list[Batch]]:
     if isinstance(inner, Planning):
         return inner.plan
     return lambda items: batch_by_length([_characters(item) for item in items], ROOM)
+
+
+def _pack_entailment(answer: Entailment, cut: bool) -> bytes:
+    """The probabilities, whether text was cut, and what is known of the words."""
+    return _ENTAILMENT.pack(*answer, cut) + (answer.doubts if isinstance(answer, WordedEntailment) else b"")
+
+
+def _unpack_entailment(value: bytes) -> tuple[Entailment, bool]:
+    *probabilities, cut = _ENTAILMENT.unpack_from(value)
+    if doubts := value[_ENTAILMENT.size :]:
+        answer = WordedEntailment(*probabilities)
+        answer.doubts = doubts
+        return answer, cut
+    return Entailment(*probabilities), cut
 
 
 def _pack(answer: Continuation) -> bytes:

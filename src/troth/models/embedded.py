@@ -1,5 +1,7 @@
 """The entailment model that comes with troth: a small cross-encoder, run by onnxruntime. No torch, no network.
 
+It also says of each word of a hypothesis whether the premise supports it, in the same pass.
+
 Its weights lie in the package as int8 and are expanded to float32 when loaded, so that answers do not depend on the
 batch, as they would with int8 arithmetic. `model.json` beside them names model and revision, and holds the SHA-256 of
 the files.
@@ -7,6 +9,8 @@ the files.
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -20,14 +24,16 @@ from troth.core.errors import UserError
 from troth.core.extras import requiring
 from troth.models.backends import INT8, Backend
 from troth.models.batches import Batch, Cutting, Room, batch_by_length, columns, compute_batched, replace_surrogates
-from troth.models.protocols import Entailment, Lm, TextPair
+from troth.models.protocols import Entailment, Lm, TextPair, WordedEntailment
 from troth.models.verified import fault
 
 FOLDER = Path(__file__).parent / "entailment"
 LM = "smollm2-135m-instruct"
+DOUBTS, WORDS = "doubts", "words"  # an output of the model; the key of a row for the words of its hypothesis
 AGAIN = "install troth again"
 
 Row = dict[str, list[int]]  # a pair in tokens: `input_ids`, and whatever else its model takes
+_WORD = re.compile(r"\S+")
 
 
 class CrossEncoder(Cutting[TextPair]):
@@ -81,6 +87,7 @@ class ModelCard(msgspec.Struct, frozen=True):
 class _Loaded(NamedTuple):
     tokenizer: Any
     session: Any
+    outputs: list[str]
     first: int  # [CLS]
     between: int  # [SEP]
     padding: int
@@ -106,6 +113,8 @@ class EmbeddedNli(CrossEncoder):
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         encodings = model.tokenizer.encode_batch([replace_surrogates(text) for text in texts], add_special_tokens=False)
         tokens = {text: encoding.ids for text, encoding in zip(texts, encodings, strict=True)}
+        places = {text: encoding.offsets for text, encoding in zip(texts, encodings, strict=True)}
+        words = {text: _words_of(text, places[text]) for text in {hypothesis for _, hypothesis in pairs}}
         rows = {}
         for pair in dict.fromkeys(pairs):
             premise, hypothesis = truncate_pair(tokens[pair[0]], tokens[pair[1]], self.card.max_tokens)
@@ -113,12 +122,19 @@ class EmbeddedNli(CrossEncoder):
                 self.shortened.add(pair)
             ids = [model.first, *premise, model.between, *hypothesis, model.between]
             kinds = [0] * (len(premise) + 2) + [1] * (len(hypothesis) + 1)
-            rows[pair] = {"input_ids": ids, "attention_mask": [1] * len(ids), "token_type_ids": kinds}
+            rows[pair] = {
+                "input_ids": ids, "attention_mask": [1] * len(ids), "token_type_ids": kinds,
+                WORDS: words[pair[1]],
+            }  # fmt: skip
         return rows
 
     def classify(self, rows: Sequence[Row]) -> list[Entailment]:
-        (logits,) = self._model.session.run(["logits"], columns(rows, self._model.padding))
-        return entailments(logits, [self.card.labels.index(label) for label in Entailment._fields])
+        inputs = [{name: row[name] for name in row if name != WORDS} for row in rows]
+        logits, *doubts = self._model.session.run(self._model.outputs, columns(inputs, self._model.padding))
+        answers = entailments(logits, [self.card.labels.index(label) for label in Entailment._fields])
+        if not doubts:  # a model that judges no words
+            return answers
+        return [_with_doubts(*of_pair) for of_pair in zip(answers, rows, doubts[0], strict=True)]
 
     @cached_property
     def _model(self) -> _Loaded:
@@ -134,7 +150,30 @@ class EmbeddedNli(CrossEncoder):
         tokenizer: Any = tokenizers.Tokenizer.from_file(str(self.folder / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.no_truncation()
-        return _Loaded(tokenizer, session, *(tokenizer.token_to_id(mark) for mark in ("[CLS]", "[SEP]", "[PAD]")))
+        outputs = ["logits", *(output.name for output in session.get_outputs() if output.name == DOUBTS)]
+        return _Loaded(
+            tokenizer, session, outputs, *(tokenizer.token_to_id(mark) for mark in ("[CLS]", "[SEP]", "[PAD]"))
+        )
+
+
+def _words_of(text: str, places: Sequence[tuple[int, int]]) -> list[int]:
+    """The number of words, by white space, and then of each token the word that it is part of."""
+    starts = [match.start() for match in _WORD.finditer(text)]
+    return [len(starts), *(max(0, bisect_right(starts, start) - 1) for start, _ in places)]
+
+
+def _with_doubts(answer: Entailment, row: Row, logits: Any) -> Entailment:
+    """The answer with the doubt of each word: that of its most doubtful token. What was cut off is not in doubt."""
+    number, *words = row[WORDS]
+    kinds = row["token_type_ids"]
+    first = len(kinds) - sum(kinds)
+    doubts = bytearray(number)
+    whole = np.rint(255 / (1 + np.exp(-np.asarray(logits, dtype=np.float64)))).astype(int)
+    for word, doubt in zip(words, whole[first : len(kinds) - 1].tolist(), strict=False):
+        doubts[word] = max(doubts[word], doubt)
+    worded = WordedEntailment(*answer)
+    worded.doubts = bytes(doubts)
+    return worded
 
 
 def truncate_pair(premise: list[int], hypothesis: list[int], limit: int) -> tuple[list[int], list[int]]:

@@ -25,6 +25,15 @@ class Entailment(NamedTuple):
         return self.entailment > self.neutral and self.entailment > self.contradiction
 
 
+class WordedEntailment(Entailment):
+    """With the doubt of each word of the hypothesis, by white space: 255 where the premise surely does not support it.
+
+    A tuple of three as any other; whole numbers, so that an answer from the cache equals the computed one.
+    """
+
+    doubts: bytes = b""
+
+
 class Nli(Protocol):
     """An entailment model: probabilities in the order of the pairs. An answer does not depend on its batch."""
 

@@ -139,8 +139,8 @@ class GroundTask:
             faithful, probability = verdict or (None, None)
             scores.append(ServedScore(one.metric.name, number, reason, faithful, probability, signature=line))
         faithful, reason = self._verdict(scores)
-        words = judge_words(asked.document, asked.response) if asked.document.strip() else ()
         claims = next((one.claims[index] for one in system.metrics if one.claims is not None), ())
+        words = judge_words(asked.document, asked.response, claims) if asked.document.strip() else ()
         return GroundAnswer(
             tuple(scores), faithful, reason,
             find_sentences(claims, faithful),

@@ -160,6 +160,7 @@ class ClaimSupport(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     absent: float
     passage: str
     odds: float = 0.0  # log odds of support
+    doubts: tuple[float, ...] = ()  # of each word by white space, where the model tells them: 1 is not supported
 
 
 class ResponseView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

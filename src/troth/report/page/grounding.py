@@ -223,7 +223,7 @@ def mark_unsupported(view: ResponseView) -> list[Piece]:
     """The response with the words marked that its document does not support, as everywhere in troth."""
     pieces: list[Piece] = []
     text, at = compose(view.text), 0
-    for word in doubted_words(view.document, view.text):
+    for word in doubted_words(view.document, view.text, view.claims):
         if word.unsupported:
             pieces += [Piece(text[at : word.start], ""), Piece(text[word.start : word.end], "!")]
             at = word.end
