@@ -60,9 +60,9 @@ docs: $(DOCS)
 stub: $(READY)
 	$(BIN)/python -m docs_build.stub
 
-# Trains the embedded entailment model: two hours on two cores, or as many as HOURS says; resumes after a stop.
+# Trains the embedded entailment model: two hours on two cores; resumes after a stop. See training/nli.
 nli: models
-	$(BIN)/python -m training.nli --hours $(or $(HOURS),2)
+	$(BIN)/python -m training.nli
 
 # Trains the strong entailment model: two hours on two cores, or as many as HOURS says; resumes after a stop.
 strong: models

@@ -45,11 +45,10 @@ EACH = 300  # responses of a set
 POOL = 700  # responses of a set, whose supported ones are corrupted
 PAIRS = 80  # corruptions of a kind
 NEAR = 0.02  # of AUROC: half a standard error of a set, no difference
-NAMES = ("entailment", "contradiction", "words", "facts", "places", "doubts")
+NAMES = ("entailment", "contradiction", "words", "facts", "places")
 GRID = {
     "entailment": (1.0,), "contradiction": (0.0, 0.25, 0.5, 1.0), "words": (0.0, 2.0, 4.0, 8.0, 12.0),
-    "facts": (0.0, 1.0, 2.0, 4.0), "places": (0.0, 2.0, 4.0, 8.0), "doubts": (0.0, 1.0, 2.0, 4.0),
-    "worst": (0.25, 0.5, 0.75),
+    "facts": (0.0, 1.0, 2.0, 4.0, 8.0), "places": (0.0, 2.0, 4.0, 8.0), "worst": (0.25, 0.5, 0.75),
 }  # fmt: skip
 REFUTED, UNKNOWN = ("REFUTES", "REFUTED"), ("NOT_ENOUGH_INFO", "not_supported")
 EXCHANGED = {"name", "number", "date", "roles"}  # the document's own words put together wrongly: a set of its own

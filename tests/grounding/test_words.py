@@ -6,11 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import troth
+from troth.core.records import Grounded
 from troth.grounding.doubts import doubted_words
 from troth.grounding.facts import check_facts
 from troth.grounding.words import judge_words, word_by_word
 from troth.models.fake import FakeLm
-from troth.storage.explorer import ResponseView
+from troth.report.page.grounding import mark_unsupported
+from troth.storage.explorer import ClaimSupport, ResponseView
 
 RETURNS = "Items can be returned within 30 days. They must be unopened. A return costs 14.90 EUR. We close at 17:00."
 WRONG = "Items can also be opened and returned within 60 days. A return costs 19.90 EUR."
@@ -54,3 +57,47 @@ def test_words_of_any_text_are_all_there(document: str, response: str) -> None:
     assert all(0 <= word.doubt <= 1 for word in words)
     (row,) = word_by_word([ResponseView("s", "a", document, response)], FakeLm())
     assert len(row.words) == (len(words) if document.strip() else 0)
+
+
+# -- with what the model says of words ---------------------------------------------------------------------------------
+
+
+def claim(sentence: str, *doubts: float) -> ClaimSupport:
+    return ClaimSupport(sentence, "supported", 0.9, 0.05, 0.05, "", doubts=doubts)
+
+
+def test_the_model_s_doubt_has_its_share() -> None:
+    document = "The hall was built of stone. It opens daily."
+    response = "The hall was built of wood. It opens daily."
+    by_rules = {word.text: word.doubt for word in doubted_words(document, response)}
+    told = (claim("The hall was built of wood.", 0, 0, 0, 0, 0, 0.1), claim("It opens daily.", 0, 0.9, 0))
+    words = {word.text: word for word in doubted_words(document, response, told)}
+    assert words["wood."].doubt == pytest.approx(0.4 * by_rules["wood."] + 0.6 * 0.1)
+    assert words["opens"].doubt == pytest.approx(0.4 * by_rules["opens"] + 0.6 * 0.9)
+    assert [word.text for word in words.values() if word.unsupported] == []
+
+
+def test_numbers_that_are_not_there_are_marked_whatever_the_model_says() -> None:
+    document = "The premium plan has 50 seats. It costs $20 a month."
+    sentence = "The premium plan has 80 seats."
+    words = doubted_words(document, sentence, [claim(sentence, 0, 0, 0, 0, 0, 0)])
+    assert [word.text for word in words if word.unsupported] == ["80"]
+
+
+def test_another_number_of_words_is_not_used() -> None:
+    document, response = "The hall was built of stone.", "The hall was built of wood."
+    assert doubted_words(document, response, [claim(response, 1, 1)]) == doubted_words(document, response)
+
+
+def test_the_page_and_the_service_have_the_words_of_faith() -> None:
+    pytest.importorskip("onnxruntime")
+    item = Grounded(
+        "1", "The museum was opened in 1987 by Anna Lind.", "The museum was opened in 1987 by Peter Brandt."
+    )
+    result = troth.ground(responses=[item], metrics="faith", cache=None)
+    (view,) = result.explorer().responses
+    assert len(view.claims[0].doubts) == len(item.response.split())
+    (row,) = word_by_word([view])
+    marked = [word.text for word in row.words if word.support == "unsupported"]
+    assert "Peter" in marked
+    assert [piece.text for piece in mark_unsupported(view) if piece.mark == "!"] == marked

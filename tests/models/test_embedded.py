@@ -14,6 +14,7 @@ from tests.models.build import WORDS, onnx_folder, weights
 from troth.core.errors import UserError
 from troth.models import Entailment, TextPair
 from troth.models.embedded import FOLDER, EmbeddedNli, card, entailments, truncate_pair
+from troth.models.protocols import WordedEntailment
 from troth.models.verified import fault
 
 LIMIT = 80
@@ -154,6 +155,37 @@ def test_what_to_install(folder: Path, package: str, monkeypatch: pytest.MonkeyP
         EmbeddedNli(folder).probabilities([("a", "b")])
 
 
+def test_the_doubt_of_words(tmp_path: Path) -> None:
+    """Each word has the doubt of its most doubtful token; the answers are those of a model without them."""
+    model = EmbeddedNli(onnx_folder(tmp_path, doubts=True, limit=LIMIT))
+    pairs = [*drawn(20), ("the room", "two  (cheap) nice-room\nLondon"), ("the", "")]
+    answers = model.probabilities(pairs)
+    tables, _ = weights()
+    number = {word: index + 4 for index, word in enumerate(WORDS)}
+
+    def doubt(token: str) -> int:
+        return round(255 / (1 + math.exp(-float(tables[number.get(token, 3)][0]))))
+
+    for (premise, hypothesis), found in zip(pairs[:20], answers, strict=False):
+        assert isinstance(found, WordedEntailment)
+        assert found == pytest.approx(by_hand(premise, hypothesis), abs=1e-5)
+        assert list(found.doubts) == [doubt(word) for word in hypothesis.split()]
+    assert isinstance(answers[20], WordedEntailment)
+    assert list(answers[20].doubts) == [doubt("two"), max(doubt("("), doubt("cheap")),
+                                        max(doubt("nice"), doubt("room"), doubt("-")), doubt("London")]  # fmt: skip
+    assert isinstance(answers[21], WordedEntailment)
+    assert answers[21].doubts == b""
+
+
+def test_words_that_were_cut_off_are_not_in_doubt(tmp_path: Path) -> None:
+    model = EmbeddedNli(onnx_folder(tmp_path, doubts=True, limit=12))
+    (found,) = model.probabilities([("the room", "two " * 30)])
+    assert isinstance(found, WordedEntailment)
+    assert len(found.doubts) == 30
+    assert found.doubts[0] > 0
+    assert found.doubts[-1] == 0
+
+
 # -- the one in the package --------------------------------------------------------------------------------------------
 
 
@@ -165,6 +197,19 @@ def test_the_package_holds_what_was_released() -> None:
     assert set(found.sha256) == {"model.onnx", "tokenizer.json"}
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 25_000_000
     assert json.loads((FOLDER / "model.json").read_bytes())["max_tokens"] == found.max_tokens
+
+
+def test_the_package_s_marks_the_wrong_word() -> None:
+    premise = "The museum was opened in 1987 by Anna Lind, and has 40 rooms."
+    for hypothesis, wrong in (
+        ("The museum was opened in 1954 by Anna Lind.", {"1954"}),
+        ("The museum was opened in 1987 by Peter Brandt.", {"Peter", "Brandt."}),
+        ("The museum has 75 rooms.", {"75"}),
+    ):
+        (found,) = EmbeddedNli().probabilities([(premise, hypothesis)])
+        assert isinstance(found, WordedEntailment)
+        doubts = dict(zip(hypothesis.split(), found.doubts, strict=True))
+        assert max(doubts, key=doubts.__getitem__) in wrong, doubts
 
 
 def test_the_batch_does_not_matter_to_the_package_s_either() -> None:

@@ -84,9 +84,6 @@ class Strong(torch.nn.Module):  # type: ignore[misc]
         return [{"params": updates, "rate": rate}, {"params": head, "rate": rate / 6},
                 {"params": norms, "rate": rate / 3}]  # fmt: skip
 
-    def loss(self, rows: Sequence[loop.Row]) -> Any:
-        return loop.pair_loss(self(loop.encode(self.tokenizer, rows)), [row["label"] for row in rows])
-
     def forward(self, encoded: Any) -> Any:
         """Logits of the pair; the last layer is computed for the first token only, which is all that is read."""
         model, ids, mask = self.encoder, encoded["input_ids"], encoded["attention_mask"]

@@ -6,8 +6,7 @@ From no paper. Each sentence of the response gets log odds of being supported: a
 - the log odds of contradiction by the passage that contradicts it most, which count against it,
 - the share of its words that the document has,
 - the share of its facts (names, numbers, dates, times) that the document has where it speaks of the same (`facts.py`),
-- whether the words around a fact are those around another one in the document (`places.py`),
-- how much the model doubts the word that it doubts most, where the model judges words.
+- whether the words around a fact are those around another one in the document (`places.py`).
 
 The response has the mean of its sentences' log odds, mixed with the lowest, so that every sentence moves the value and
 one wrong sentence is not hidden by many right ones. The value is the probability of these log odds. Form and weights
@@ -59,7 +58,6 @@ class FaithWeights:
     words: float = 1.264
     facts: float = 0.316
     places: float = 1.264
-    doubts: float = 0.0
     worst: float = 0.25
     # of the odds that a sentence that is not supported is contradicted, and not absent
     contradicted_bias: float = 0.119
@@ -68,18 +66,7 @@ class FaithWeights:
 
 WEIGHTS = FaithWeights()
 FITTED = {  # by the name of the model, without its revision; other models have the weights of the embedded one
-    "strong": FaithWeights(
-        bias=0.717,
-        entailment=0.331,
-        contradiction=0.331,
-        words=1.325,
-        facts=0.663,
-        places=1.325,
-        doubts=0.0,
-        worst=0.25,
-        contradicted_bias=0.014,
-        contradicted=0.28,
-    )
+    "strong": FaithWeights(0.717, 0.331, 0.331, 1.325, 0.663, 1.325, 0.25, 0.014, 0.28)
 }
 
 
@@ -162,7 +149,6 @@ def compute_features(document: str, support: SentenceSupport) -> dict[str, float
         "words": sum(word in known for word in words) / len(words) - 1 if words else 0.0,
         "facts": sum(fact.credit for fact in facts) / len(facts) - 1 if facts else 0.0,
         "places": min((0.0, *fits)),
-        "doubts": -max(support.doubts, default=0.0),
     }
 
 
