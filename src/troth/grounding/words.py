@@ -1,7 +1,7 @@
 """Responses word by word: what the document supports and what it does not, by `doubts.py` everywhere.
 
 With a language model, each word also has what the document does for its probability (PMI-Faith); these numbers are
-shown, and decide nothing: on words that people labelled, the rules are right more often (docs/grounding.md).
+shown, and decide nothing: on words that people labelled, `doubts.py` is right more often (docs/grounding.md).
 """
 
 from __future__ import annotations
