@@ -85,7 +85,7 @@ def test_responses_for_troth_ground(troth: Troth, model: str, data: str, tmp_pat
 @pytest.mark.parametrize("mode", ["greedy", "beam", "sample", "beam-sample"])
 def test_every_mode(troth: Troth, model: str, data: str, tmp_path: Path, mode: str) -> None:
     texts = []
-    for number, alpha in enumerate(("0.5", "0.5") if mode != "greedy" else ("0", "0.5", "0.5")):
+    for number, alpha in enumerate(("0", "0.5", "0.5")):
         out = tmp_path / f"{number}.jsonl"
         made = troth(
             "generate",
@@ -95,7 +95,7 @@ def test_every_mode(troth: Troth, model: str, data: str, tmp_path: Path, mode: s
         assert made.code == 0, made.err
         assert json.loads(made.out)["responses"] == 3
         texts.append([row["response"] for row in rows(out)])
-    assert texts[-1] == texts[-2]
+    assert texts[1] == texts[2]
 
 
 def test_a_new_file_only(troth: Troth, model: str, data: str, tmp_path: Path) -> None:

@@ -46,12 +46,10 @@ class Worded(FakeNli):
     """Doubts every word a little more than the one before it."""
 
     def probabilities(self, pairs: Sequence[TextPair]) -> list[Entailment]:
-        answers = []
-        for (_, hypothesis), told in zip(pairs, super().probabilities(pairs), strict=True):
-            answer = WordedEntailment(*told)
-            answer.doubts = bytes(range(len(hypothesis.split())))
-            answers.append(answer)
-        return list(answers)
+        return [
+            WordedEntailment.of(told, bytes(range(len(hypothesis.split()))))
+            for (_, hypothesis), told in zip(pairs, super().probabilities(pairs), strict=True)
+        ]
 
 
 def test_the_doubt_of_words_is_kept(file: str) -> None:

@@ -18,7 +18,7 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from training.nli import loop
-from training.nli.network import LAYERS, TwoHeads, hidden_states
+from training.nli.network import TwoHeads, read_layers
 from training.nli.restore import weights_of
 from training.nli.train import model_of
 
@@ -76,10 +76,10 @@ def main() -> None:
             truncation="longest_first", max_length=loop.MAX_TOKENS, return_tensors="pt", return_offsets_mapping=True,
         )  # fmt: skip
         with torch.no_grad():
-            states = hidden_states(model, encoded["input_ids"], encoded["attention_mask"], encoded["token_type_ids"])
+            states, _ = read_layers(model, encoded["input_ids"], encoded["attention_mask"], encoded["token_type_ids"])
         wanted = torch.stack([targets(encoded, i, row["words"]) for i, row in enumerate(rows)])
         labelled = wanted >= 0
-        logits = model.doubts(torch.cat([state[labelled] for state in states[-1 - LAYERS : -1]], -1)).squeeze(-1)
+        logits = model.doubts(states[labelled]).squeeze(-1)
         loss = binary_cross_entropy_with_logits(logits, wanted[labelled])
         loss.backward()
         for group in optimizer.param_groups:

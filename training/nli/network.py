@@ -12,17 +12,18 @@ LAYERS, INNER = 3, 128  # layers that the second head reads, and its width
 
 def first_only(model: Any, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> Any:
     """The same logits with less work: of the last layer only the first place is used, so only that one is computed."""
-    return hidden_states(model, input_ids, attention_mask, token_type_ids)[-1]
+    return read_layers(model, input_ids, attention_mask, token_type_ids)[1]
 
 
-def hidden_states(model: Any, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> list[Any]:
-    """The states of every layer but the last, and then the logits of the pair."""
+def read_layers(model: Any, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> tuple[Any, Any]:
+    """The states that the second head reads, of the layers before the last, and the logits of the pair."""
     states = [model.bert.embeddings(input_ids=input_ids, token_type_ids=token_type_ids)]
     hidden = (1.0 - attention_mask[:, None, None, :].to(states[0].dtype)) * -1e9
     *before, last = model.bert.encoder.layer
     for layer in before:
         states.append(_layer(layer, states[-1], states[-1], hidden))
-    return [*states, model.classifier(model.bert.pooler(_layer(last, states[-1][:, :1], states[-1], hidden)))]
+    first = _layer(last, states[-1][:, :1], states[-1], hidden)
+    return torch.cat(states[-LAYERS:], -1), model.classifier(model.bert.pooler(first))
 
 
 def _layer(layer: Any, asking: Any, states: Any, hidden: Any) -> Any:
@@ -54,5 +55,5 @@ class TwoHeads(BertForSequenceClassification):  # type: ignore[misc]
         self.post_init()
 
     def forward(self, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> tuple[Any, Any]:
-        states = hidden_states(self, input_ids, attention_mask, token_type_ids)
-        return states[-1], self.doubts(torch.cat(states[-1 - LAYERS : -1], -1)).squeeze(-1)
+        states, logits = read_layers(self, input_ids, attention_mask, token_type_ids)
+        return logits, self.doubts(states).squeeze(-1)

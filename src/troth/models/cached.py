@@ -174,9 +174,7 @@ def _pack_entailment(answer: Entailment, cut: bool) -> bytes:
 def _unpack_entailment(value: bytes) -> tuple[Entailment, bool]:
     *probabilities, cut = _ENTAILMENT.unpack_from(value)
     if doubts := value[_ENTAILMENT.size :]:
-        answer = WordedEntailment(*probabilities)
-        answer.doubts = doubts
-        return answer, cut
+        return WordedEntailment.of(probabilities, doubts), cut
     return Entailment(*probabilities), cut
 
 

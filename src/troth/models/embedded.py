@@ -171,9 +171,7 @@ def _with_doubts(answer: Entailment, row: Row, logits: Any) -> Entailment:
     whole = np.rint(255 / (1 + np.exp(-np.asarray(logits, dtype=np.float64)))).astype(int)
     for word, doubt in zip(words, whole[first : len(kinds) - 1].tolist(), strict=False):
         doubts[word] = max(doubts[word], doubt)
-    worded = WordedEntailment(*answer)
-    worded.doubts = bytes(doubts)
-    return worded
+    return WordedEntailment.of(answer, bytes(doubts))
 
 
 def truncate_pair(premise: list[int], hypothesis: list[int], limit: int) -> tuple[list[int], list[int]]:

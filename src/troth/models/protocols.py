@@ -6,7 +6,7 @@ and every signature.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple, Protocol
 
 TextPair = tuple[str, str]  # premise, hypothesis
@@ -32,6 +32,12 @@ class WordedEntailment(Entailment):
     """
 
     doubts: bytes = b""
+
+    @classmethod
+    def of(cls, probabilities: Iterable[float], doubts: bytes) -> WordedEntailment:
+        answer = cls(*probabilities)
+        answer.doubts = doubts
+        return answer
 
 
 class Nli(Protocol):
