@@ -22,8 +22,8 @@ from troth.tracking.score import dst
 pytestmark = pytest.mark.slow
 
 DIALOGUES = ("figure_1", "demo_12", "demo_07")  # two services, alternatives of a value, a state that shrinks
-TIMES = 50  # mutants of each of SGD's files, of each kind
-TIMES_OTHER = 20  # likewise for each file of the other formats
+TIMES = 130  # mutants of each of SGD's files, of each kind
+TIMES_OTHER = 40  # likewise for each file of the other formats
 
 TRADE = {
     "MUL0001.json": {
