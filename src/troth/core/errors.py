@@ -1,4 +1,4 @@
-"""Errors that are the user's to mend: one line that says what, where and what next; never a traceback."""
+"""Errors that the user can fix: one line that says what is wrong, where, and what to do next; never a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a ratio with keys: one numerator and one denominator per unit, and what the unit is called.
+"""Parts of a ratio with keys: one numerator and one denominator per unit, and the unit's key.
 
 Every metric that is a ratio of sums gives parts. Its value, its groups, its intervals, merged shards and resumed runs
 are all sums of parts. Two sets of parts are joined by key (`join`), never by position.
@@ -107,7 +107,7 @@ class Parts:
     def frame(self, system: str, metric: str) -> pl.DataFrame:
         """The units that the metric applies to, one row each, in the layout of `rows.parquet`.
 
-        A unit may add to the numerator alone: what an unsolved trial has cost, in the cost per solved one.
+        A unit may add to the numerator alone: the cost per solved trial includes the cost of unsolved trials.
         """
         import polars as pl
 

@@ -117,7 +117,7 @@ Schema = dict[str, Service]  # by service name
 
 
 class Grounded(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A response that should follow from a document: what was said before it, and, where people judged it, how."""
+    """A response that should follow from a document, with the conversation before it and people's label, if any."""
 
     id: str
     document: str
@@ -125,4 +125,4 @@ class Grounded(msgspec.Struct, frozen=True, omit_defaults=True):
     history: tuple[str, ...] = ()  # oldest first
     label: int | None = None  # 1: people found the response supported by the document, 0: not
     source: str = ""  # where the data has several: "wow", "cmu-dog", a system's name
-    conversation: str = ""  # where documents grow with a conversation: what its answers share, and intervals draw
+    conversation: str = ""  # the conversation that several answers belong to; intervals resample conversations

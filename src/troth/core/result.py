@@ -1,4 +1,4 @@
-"""The one result that every task returns: scores, rows, what could not be scored and why, what the explorer shows."""
+"""The one result that every task returns: scores, rows, unscored counts with reasons, and data for the explorer."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class Estimate(NamedTuple):
     low: float | None
     high: float | None
     n: int
-    note: str | None = None  # why there is no interval, or what it rests on
+    note: str | None = None  # why there is no interval, or how it was made
 
 
 ROUNDING = 1e-6  # by which a value in single precision may lie beyond its range

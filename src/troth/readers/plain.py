@@ -160,7 +160,7 @@ def frames(state: PlainState) -> tuple[Frame, ...]:
 
 
 def user_turn(number: int, state: PlainState) -> Turn:
-    """A user turn of which only the number and the state are known."""
+    """A user turn with only a number and a state."""
     return Turn(speaker="USER", number=number, frames=frames(state))
 
 

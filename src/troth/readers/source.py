@@ -59,7 +59,7 @@ def holds_dialogues(name: str) -> bool:
 
 
 def files(path: str, wanted: Callable[[str], bool] = holds_dialogues) -> list[Path]:
-    """The files of a folder whose names are wanted, or that a glob matches, sorted; an empty list for other paths."""
+    """The wanted files of a folder, or those that a glob matches, sorted; an empty list for other paths."""
     folder = to_path(path)
     with _reading(folder):
         matches = glob_files(path)

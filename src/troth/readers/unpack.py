@@ -123,7 +123,7 @@ def read_head(name: str, file: IO[bytes], size: int) -> bytes:
 
 
 def unzip(file: Path, wanted: Callable[[str], bool], size: int | None = None) -> Iterator[Content]:
-    """The members of an archive whose names are wanted, sorted; `size`: only that many bytes of each."""
+    """The wanted members of an archive, sorted by name; `size`: only that many bytes of each."""
     with file.open("rb") as packed, zipfile.ZipFile(packed) as archive:
         limit = max_document(file.stat().st_size)
         for name in sorted(name for name in archive.namelist() if wanted(name) and not name.startswith("__MACOSX/")):

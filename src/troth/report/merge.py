@@ -1,8 +1,8 @@
 """Joins runs of shards that were scored apart into the run of the whole.
 
 Every score that is a ratio of sums is summed again from the rows of all shards, to the same bits as a run over
-everything at once. What is no such ratio (BLEU, AUROC), and scores by group, cannot be had from rows: they are left
-out, and named.
+everything at once. Metrics that are not such ratios (BLEU, AUROC) and scores by group cannot be computed from rows:
+they are left out, and named.
 """
 
 from __future__ import annotations

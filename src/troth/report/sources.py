@@ -44,7 +44,7 @@ SHOWN = 60  # single units of a run that a page shows
 
 @dataclass(frozen=True)
 class Source:
-    """A run in a report: its result, its path, and what the run and its systems are called in this report."""
+    """A run in a report: its result, its path, and the names of the run and its systems in this report."""
 
     result: Result
     path: str
@@ -152,10 +152,10 @@ class ScoredSystem:
     """A system of a run: its scores, and its rows metric by metric."""
 
     source: Source
-    system: str  # what the run calls it
-    name: str  # what the report calls it
+    system: str  # name in the run
+    name: str  # name in the report
     among: frozenset[str] | None = None  # the dialogues that are looked at; None: all
-    found: dict[str, Any] = field(default_factory=dict)  # what has been computed of it
+    found: dict[str, Any] = field(default_factory=dict)  # cached results of computations
 
     def once(self, what: str, compute: Callable[[], T]) -> T:
         """Returns the value of a function, which is called only once."""
@@ -207,7 +207,7 @@ class ScoredSystem:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Sizes, and what was missing."""
+        """Sizes, and numbers of missing predictions."""
         return self.source.result.counts.get(self.system, {})
 
     def findings(self, kind: type[T]) -> list[T]:
@@ -217,7 +217,7 @@ class ScoredSystem:
     def differs(self, other: ScoredSystem, what: str = "gold") -> bool:
         """Whether two systems were scored on the same dialogues against different gold, or with different schemas.
 
-        Runs that do not say what they were scored against, as those of earlier versions, do not differ.
+        Runs without digests of their inputs (earlier versions) count as equal.
         """
         ours, theirs = (system.source.result.inputs.get(system.system, {}).get(what) for system in (self, other))
         if ours is None or theirs is None or ours == theirs:
@@ -265,7 +265,7 @@ class ScoredSystem:
 
 
 def open_run(run: Run, number: int) -> Source:
-    """A run of a report, which is the one at this place, from 1: what is not in a folder is called by its place."""
+    """A run of a report at this position, counted from 1: a run that is not in a folder is named by its position."""
     if isinstance(run, Result):
         return Source(run, f"run {number}")
     path = path_of(run)

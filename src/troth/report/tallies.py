@@ -86,7 +86,7 @@ class TrackTally:
         return self._slots if self._predicts else self._all_slots
 
     def by_service(self) -> dict[str, Parts]:
-        """Joint scores of the services that gold has values of, for runs whose units are whole turns."""
+        """Joint scores of the services that gold has values of, for runs with whole turns as units."""
         services = sorted({service for _, service in self._frames})
         return {
             service: Parts.from_fractions(
@@ -106,7 +106,7 @@ class Tallies:
     """What the dialogues, or the responses to documents, of a run say."""
 
     def __init__(self, wanted: Collection[tuple[str, int | None]] = ()) -> None:
-        """`wanted`: turns, by dialogue and number, whose text is kept."""
+        """`wanted`: turns, by dialogue and number, to keep the text of."""
         self.dialogues = 0
         self.responses: list[ResponseView] = []
         self.texts: dict[tuple[str, int | None], str] = {}

@@ -1,4 +1,4 @@
-"""Judged responses: what the model and the slot error rate say of each act, for a run and for single responses."""
+"""Judges responses: the verdicts of the model and the slot error rate on each act, for runs and single responses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def assemble_response(
 ) -> JudgedResponse:
     """A response with its acts. `verdicts`: the model's, None where it was not asked; `kinds`: name those of values.
 
-    `candidates`: what the response was chosen from, where its file says so.
+    `candidates`: the list that the response was chosen from, if its file has it.
     """
     pairs = zip(turn.acts, verdicts, strict=True)
     acts = tuple(_judge_act(due, text, verdict, slots, kinds) for due, verdict in pairs)

@@ -18,7 +18,7 @@ Slots = frozenset[tuple[str, str]]  # service and slot
 
 
 def noncategorical_slots(schema: Schema) -> Slots:
-    """The slots whose values are expected word by word."""
+    """The slots whose values must be in the response verbatim."""
     return frozenset(
         (service.name, slot.name) for service in schema.values() for slot in service.slots if not slot.is_categorical
     )

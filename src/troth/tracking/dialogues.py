@@ -67,7 +67,7 @@ class _Read(msgspec.Struct, frozen=True, gc=False):
     utterances: tuple[Utterance, ...]
     predicted: dict[int, States]  # by the user turn's number; a turn without a prediction is absent
     faults: dict[int, tuple[SlotFault, ...]]  # by the user turn's number, of the turns that were scored
-    correct: frozenset[int] = frozenset()  # turns of which the file says right or wrong per slot, without values
+    correct: frozenset[int] = frozenset()  # turns with correctness per slot instead of values
 
 
 def _pack(read: _Read) -> bytes:
@@ -202,7 +202,7 @@ class _Verdicts:
 
 
 class _Grouped:
-    """Columns of a table whose rows are looked up by dialogue."""
+    """Columns of a table, with its rows looked up by dialogue."""
 
     def __init__(self, *columns: Floats, by: Floats) -> None:
         codes = by.astype(np.int64)
@@ -287,7 +287,7 @@ class SlotFaults:
 
 
 def _same(old: Values | None, new: Values | None) -> bool:
-    """Whether gold has not changed; a further wording of a value is no change."""
+    """Whether gold has not changed; a further wording of a value is not a change."""
     if old is None or new is None:
         return old is new
     return old == new or any(value in old for value in new)

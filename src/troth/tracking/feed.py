@@ -2,8 +2,8 @@
 
 Gold is read once for all systems. With several workers, a folder whose predictions have gold's file names is cut into
 shares of about equal size; else the systems are shared out. Each share is scored in a process of its own by the very
-code that would score the whole, and what a share could not match is joined here: the number of workers changes no
-figure.
+code that would score the whole, and dialogues without a partner in their share are joined here. Results do not depend
+on the number of workers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WORTH_IT = 4_000_000  # bytes below which another process costs more than it sav
 
 
 class PairConsumer(Protocol):
-    """Takes pairs of dialogues one at a time, and can merge what another of its kind took from other dialogues."""
+    """Takes pairs of dialogues one at a time, and can merge another consumer of its kind that took other dialogues."""
 
     dialogues: list[str]
 

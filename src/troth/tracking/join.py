@@ -1,7 +1,7 @@
 """Gold and predictions joined by dialogue, while both are read.
 
 Files are taken in turns from both sides, and a dialogue is handed on as soon as both sides of it have come, so that
-memory holds a file of each (and what is waiting for its other side), not the corpus.
+memory holds one file of each side (and dialogues that wait for their other side), not the corpus.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Items = Iterable[Dialogue | Pair]
 
 
 class JoinedPair(NamedTuple):
-    """A gold dialogue, what was predicted for it, and the files that both come from."""
+    """A gold dialogue, its prediction, and the files that both come from."""
 
     gold: Dialogue
     pred: Dialogue | None
@@ -65,7 +65,7 @@ class Join:
                 yield _aligned(JoinedPair(waiting[0], guess, waiting[1], file, other))
 
     def merge(self, other: Join) -> Iterator[JoinedPair]:
-        """Takes in another share, and yields the pairs whose sides came in different shares."""
+        """Merges another share, and yields the pairs with one side in each share."""
         for mine, theirs in ((self.gold_files, other.gold_files), (self.pred_files, other.pred_files)):
             for key in theirs.keys() & mine.keys():
                 raise _duplicate(key, theirs[key])

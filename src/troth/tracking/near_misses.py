@@ -1,6 +1,6 @@
-"""Near misses: wrong values that equal gold once some small difference in writing is taken away.
+"""Near misses: wrong values that equal gold except for a small difference in writing.
 
-Hundreds of wrong values of one slot that differ from gold by spaces alone are a fault of the writing, not of the
+Hundreds of wrong values of one slot that differ from gold only by spaces are a problem of normalisation, not of the
 tracker. Each wrong value is tried against a list of differences, the smallest first, and counted under the first one
 that explains it.
 """
@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from troth.core.text_cache import clear_with_texts
 
-FEWEST = 5  # near misses of one slot and one kind that are worth a line
+FEWEST = 5  # near misses of one slot and one kind that are reported
 SHOWN = 5  # lines per system
 LONGEST_TIME = 40  # letters of a time of day
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")

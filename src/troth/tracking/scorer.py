@@ -25,14 +25,14 @@ from troth.tracking.profiles import Profile
 from troth.tracking.states import EMPTY, Compared, Comparer, GoldStates, Side, Values
 
 INF = float("inf")
-LAST_TURN = 1 << 31  # numbers beyond are no numbers of turns, and floats would not hold them all
+LAST_TURN = 1 << 31  # larger numbers are not numbers of turns, and floats would not hold them all
 NOTHING: Side = (EMPTY, None)
 ALL_RIGHT = (1.0,) * 8  # locally right, intent, requested slots, spans
 
 
 @dataclass
 class Counts:
-    """What gold has and the predictions lack, and what was left aside; always shown."""
+    """Counts of missing and of ignored predictions; always shown."""
 
     dialogues: int = 0
     missing_dialogues: int = 0
@@ -86,7 +86,7 @@ class Scorer:
         self._annotations = Annotations(self.comparer)
 
     def add(self, gold: Dialogue, pred: Dialogue | None) -> None:
-        """Score one dialogue. Gold decides what is scored; what the prediction lacks counts as missing."""
+        """Scores one dialogue. Gold decides what is scored; frames that the prediction lacks count as missing."""
         index = len(self.dialogues)
         self.dialogues.append(gold.id)
         self.slot_scores = {}
@@ -130,7 +130,7 @@ class Scorer:
             self.other_gold += states[0] != states[1]
 
     def merge(self, other: Scorer) -> None:
-        """Take in what another scorer of the same profile has gathered from other dialogues."""
+        """Merges another scorer of the same profile that has scored other dialogues."""
         services = _renumbered(self.services, other.services)
         for mine, theirs, column, slots in (
             (self._rows, other._rows, COLUMN, None),
@@ -265,7 +265,7 @@ class Scorer:
         return row, compared.scores
 
     def _frame(self, service: str, was: tuple[Values, Values], now: tuple[Values, Values], last: _Last | None) -> _Last:
-        """Both states of a service compared, with what the last frame came to where they have not changed."""
+        """Compares both states of a service; the last frame's comparison if neither state has changed."""
         if last is not None and last.now == now:
             compared, near_misses = last.compared, last.near_misses
         else:
@@ -300,7 +300,7 @@ class Scorer:
                     self._slot_rows.extend(SlotRow(dialogue, number, -1, name, right, NAN))
 
     def frames(self) -> Frames:
-        """The table of frames; what no prediction carries is NaN throughout, not 0."""
+        """The table of frames; columns of annotations that no prediction has are NaN, not 0."""
         rows = np.frombuffer(self._rows, dtype=np.float64).reshape(-1, len(COLUMN)).copy()
         for kind, columns in KINDS.items():
             if kind not in self._annotations.seen:
@@ -320,12 +320,12 @@ class Scorer:
 
 
 def _renumbered(names: dict[str, int], others: Mapping[str, int]) -> Floats:
-    """Codes of another scorer to ours; the last, at -1, stays what it is."""
+    """Maps codes of another scorer to ours; the last, at -1, stays unchanged."""
     return np.array([*(names.setdefault(name, len(names)) for name in others), -1], dtype=np.float64)
 
 
 def _numbered(dialogue: Dialogue, kind: type[UserError]) -> Iterator[tuple[int, Turn]]:
-    """The user's turns, whose numbers (a file may give them) must rise: what came before is a turn's history."""
+    """The user's turns. Their numbers (a file may give them) must rise, because earlier turns are a turn's history."""
     last = -1
     for number, turn in dialogue.user_turns():
         if not last < number <= LAST_TURN:

@@ -27,7 +27,7 @@ Side = tuple[Values, Frame | None]  # a service's state as the profile has it, a
 
 
 class Compared(NamedTuple):
-    """What a pair of states comes to; the first ten go into a `FrameRow` as they are."""
+    """Comparison of two states; the first ten fields go into a `FrameRow` unchanged."""
 
     joint: float
     joint_cat: float
@@ -50,7 +50,7 @@ class _Spellings:
     counts: bool = True  # whether any slot of it counts
     names: dict[str, str] = field(default_factory=dict)
     values: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = field(default_factory=dict)
-    last: Side = (EMPTY, None)  # what was made of the last frame: readers repeat the frame of an unchanged service
+    last: Side = (EMPTY, None)  # the last frame, normalised: readers repeat the frame of an unchanged service
 
 
 class Kinds:
@@ -139,7 +139,7 @@ class Comparer:
         return state
 
     def _spellings(self, service: str, *, gold: bool) -> _Spellings:
-        """What was worked out before of a service's names and values: states repeat from turn to turn."""
+        """Cached spellings of a service's names and values: states repeat from turn to turn."""
         known = self._known.get((service, gold))
         if known is None:
             domain = self.service(service)
@@ -276,7 +276,7 @@ class Comparer:
         return True
 
     def _changed(self, old: tuple[str, ...] | None, new: tuple[str, ...]) -> bool:
-        """Whether gold's value is another one. A further wording of the same value (SGD lists them) is no change."""
+        """Whether gold's value has changed. A further wording of the same value (SGD lists them) is not a change."""
         if old is None:
             return True
         if self.profile.values == "all":

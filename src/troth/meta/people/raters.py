@@ -24,7 +24,7 @@ class RatedItem(NamedTuple):
     """The answers of all annotators to one question about one item."""
 
     answers: Answers
-    cluster: str  # dialogue or document: what is resampled
+    cluster: str  # dialogue or document, the unit of resampling
     stratum: int = 0  # of a stratified sheet
 
 

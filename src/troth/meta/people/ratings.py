@@ -73,9 +73,9 @@ class DialogueKey(msgspec.Struct, frozen=True):
 
 
 class RatedResponse(msgspec.Struct, frozen=True):
-    """A response of the sheet, and whose it is."""
+    """A response of the sheet, and the system that wrote it."""
 
-    context: str  # id of document and dialogue, of which both systems have a response
+    context: str  # id of document and dialogue; both systems have a response to it
     document: str
     dialog: str
     response: str

@@ -121,7 +121,7 @@ def _match_form(old: str, new: str) -> str:
     return next(in_words, new) if old.lower() in tamper.NUMBERS else new
 
 
-# Words by which a slot is known, besides those of its name.
+# Words that refer to a slot, besides those of its name.
 _SAID = {
     "nonstop": "direct|non-?stop|connecting|layovers?",
     "luggage": "luggage|baggage|bags",

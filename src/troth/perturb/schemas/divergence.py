@@ -51,7 +51,7 @@ def divergence(
 ) -> DivergenceTable:
     """Distances of variants from the original. They have the same services in the same order.
 
-    `train`: the schema that counts as seen. `tested`: services whose names are looked up in it, if not all.
+    `train`: the schema that counts as seen. `tested`: names of the services to look up in it; default: all.
     """
     for name, variant in variants.items():
         try:

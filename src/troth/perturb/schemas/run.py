@@ -59,7 +59,7 @@ class DialogueCounts(msgspec.Struct, frozen=True):
 
 
 class Variation(msgspec.Struct, frozen=True):
-    """The content of a variant's perturbation.json: what was made of what, and how."""
+    """The content of a variant's perturbation.json: all renamed and reworded elements, and the settings."""
 
     variant: str
     source: str

@@ -68,7 +68,7 @@ class _Question(NamedTuple):
 
 
 class CollectedParaphrases(msgspec.Struct, frozen=True):
-    """What people wrote, and what was left out."""
+    """The paraphrases that people wrote, and the answers that were left out."""
 
     paraphrases: Paraphrases
     sheets: int

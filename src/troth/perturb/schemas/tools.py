@@ -100,7 +100,7 @@ def distinct(schema: Schema, variant: Schema, *, strict: bool) -> Schema:
 
 
 def wordings_of_function(name: str, wordings: ServiceWordings) -> ServiceWordings:
-    """Wordings of a tool, whose own names and descriptions are those of its only intent."""
+    """Wordings of a tool: its name and description are those of its only intent."""
     own = wordings.intents.get(name, Wordings())
     intent = Wordings(own.names or wordings.names, own.descriptions or wordings.descriptions)
     return msgspec.structs.replace(wordings, names=(), intents={**wordings.intents, name: intent})

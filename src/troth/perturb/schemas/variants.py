@@ -137,7 +137,7 @@ def compose(
 ) -> list[Schema]:
     """The variants, the closest first.
 
-    `strict`: an element with paraphrases must have at least `count` different ones, of which `count` are drawn, and
+    `strict`: an element with paraphrases must have at least `count` different ones, and `count` of them are drawn, and
     names of a service must differ. Otherwise paraphrases are repeated and equal names numbered. `stop`: the stop words
     that are left out of distances, "paper" or "published". `paired`: where an element has as many names as
     descriptions, they are pairs, which are sorted by the distance of the names.

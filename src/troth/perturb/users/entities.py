@@ -40,7 +40,7 @@ from troth.text.normalize import is_named_entity
 
 SCRAMBLED: dict[str, type[ScrambledNames]] = {"words": ScrambledNames, "name": MixedNames, "spoken": SpokenNames}
 LOST = "a value could no longer be found in the text"
-OVERLAP = "spans lie outside the text or across each other"
+OVERLAP = "spans are outside the text or overlap partly"
 UNSAID = "a name in the state does not stand in the text"
 
 

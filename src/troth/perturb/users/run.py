@@ -209,7 +209,7 @@ class _Task:
         return share
 
     def _apply(self, dialogue: Dialogue, share: _Share) -> Dialogue:
-        """All families, one after the other, with what they do counted."""
+        """All families, one after the other, with counts of their changes."""
         after = dialogue
         for name, family in self.families.items():
             given: dict[str, Any] = {"entails": self._entails} if family.takes_nli and self.model else {}

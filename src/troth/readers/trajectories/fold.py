@@ -26,7 +26,7 @@ TROTH = ("task", "task_id", "trial", "expected", "reward", "epoch")  # a row wit
 
 @dataclass
 class Conversation:
-    """A conversation that grows by rows: messages as the file has them, with a key by which equal ones are known."""
+    """A conversation that grows by rows: messages as the file has them, with keys that are equal for equal messages."""
 
     exchanges: list[Exchange] = field(default_factory=list)
     opening: list[Any] = field(default_factory=list)  # messages of the system before all others
@@ -63,7 +63,7 @@ def single(exchange: Exchange, cache: dict[bytes, bytes] | None = None) -> Conve
 
 
 def fold(rows: Sequence[Conversation]) -> list[Conversation]:
-    """The conversations of rows, each of which is given by itself, in the order of their first rows."""
+    """The conversations of separate rows, in the order of their first rows."""
     order = {id(row.exchanges[0]): index for index, row in enumerate(rows)}
     sessions: dict[str, list[Conversation]] = {}
     for row in rows:
@@ -175,7 +175,7 @@ def _is_system(message: Any) -> bool:
 
 
 def _keyed(raw: Sequence[Any], cache: dict[bytes, bytes]) -> tuple[list[Any], list[bytes]]:
-    """Messages, each with a key that is equal however a client repeats it; without those of which nothing is read."""
+    """Messages, each with a key that is equal however a client repeats it; without those that nothing is read from."""
     keys: list[bytes] = []
     for value in raw:
         encoded = msgspec.json.encode(value)

@@ -129,7 +129,7 @@ def is_result(kind: str) -> bool:
 
 
 def is_item(value: dict[str, Any]) -> bool:
-    """Whether an object without a role is a message by its type: an item of the Responses API, and the like."""
+    """Whether an object without a role is a message by its type: an item of the Responses API, for example."""
     kind = kind_of(value)
     return "type" in value and (kind in IGNORED or is_call(kind) or is_result(kind) or kind == "item_reference")
 

@@ -1,4 +1,4 @@
-"""Runs as one page: what it shows, from their results alone."""
+"""Content of the page of one or several runs, from their results alone."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def _blocks(contest: Contest) -> list[Block]:
 
 
 def _changes(contest: Contest) -> list[Block]:
-    """Tasks that broke between the base and another system, by the main metric, and tasks that were mended."""
+    """Tasks that only one of the base and another system solves, by the main metric."""
     metric = next((name for name in MAIN if name in contest.headline), "")
     if not metric:
         return []

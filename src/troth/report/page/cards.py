@@ -63,11 +63,11 @@ def examples_per_system(shown: int, systems: Sequence[ScoredSystem]) -> int:
 
 
 class CardQuestion(NamedTuple):
-    """What a card asks, the section that answers it in full, and what the figure is in a few words."""
+    """A card's question, the section that answers it in full, and a short description of the figure."""
 
     text: str
     section: str
-    about: str = ""  # without it, what the metric says of itself
+    about: str = ""  # default: the metric's own description
     contest: int = 0  # place of the systems among the section's contests
 
 
@@ -98,7 +98,7 @@ def card(
 
 
 class Line(NamedTuple):
-    """A row of a table: its labels, the scores that it shows (system, metric, group), and what it means."""
+    """A row of a table: its labels, the scores that it shows (system, metric, group), and its meaning."""
 
     labels: Sequence[str]
     cells: Sequence[tuple[ScoredSystem, str, str]]
@@ -115,7 +115,7 @@ class GridHead(NamedTuple):
 
 
 def grid(frame: GridHead, lines: Sequence[Line], contest: Contest, index: int = 0) -> Grid:
-    """A table of scores of the section's contest at a place; what is best is in bold."""
+    """A table of scores of the section's contest at a place; the best scores are in bold."""
     labels = len(lines[0].labels) if lines else 1
     systems = {system.name: code for code, system in enumerate(contest.systems)}
     metrics = {metric: code for code, metric in enumerate(contest.metrics)}

@@ -22,7 +22,7 @@ TRAINING = ("jga", "coref_jga", "nohf")  # drawn over checkpoints, as in the pap
 
 
 def headline(systems: Sequence[ScoredSystem]) -> list[str]:
-    """The metrics that the summary speaks of: JGA, and cJGA under what is worst for the first system."""
+    """The metrics of the summary: JGA, and cJGA under the worst perturbation for the first system."""
     for system in systems:
         known = {metric.name: score.value for metric in system.derived("cjga") if (score := system.known(metric.name))}
         if known:
@@ -217,7 +217,7 @@ def sort_causes_first(flips: Sequence[Flip]) -> list[tuple[Flip, bool]]:
 
 
 def mark_changes(text: str, twin: str) -> list[Piece]:
-    """Two texts as one, with the words that differ marked. Space before a full stop is no difference."""
+    """Two texts as one, with the words that differ marked. Space before a full stop is ignored."""
     ours, theirs = (re.findall(r"\w+|[^\w\s]", side) for side in (text, twin))
     whole = (_split_with_spaces(ours, text), _split_with_spaces(theirs, twin))
     pieces = []

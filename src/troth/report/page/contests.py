@@ -28,7 +28,7 @@ SWAPS = 5000  # random swaps, and more for many tests:
 FOR_EACH = 40  # test of a family, so that the least p stays well below 0.05 with Holm's correction
 NAMED = 4  # systems that a sentence names
 SMALL = 1e-9  # the size of a difference that is not one of shares
-BETTER, WORSE, LEVEL_WITH, APART = "bw=-"  # what a system is, against a base: as the page's script reads it
+BETTER, WORSE, LEVEL_WITH, APART = "bw=-"  # a system compared with a base, as the page's script reads it
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +222,7 @@ def summary_lines(contest: Contest, marks: Mapping[str, Sequence[str]], metrics:
 def _difference_size(contest: Contest, marks: Mapping[str, Sequence[str]], metric: str) -> float:
     """The largest difference beyond noise from the base, or of three systems or more from the best; 0 without any.
 
-    Of a metric that is no share, it is next to 0: its size says nothing beside that of shares.
+    For a metric that is not a share it is nearly 0, because its size cannot be compared with that of shares.
     """
     base = contest.base if len(contest.systems) == 2 else _best_system(contest, metric).name
     letters = marks[base][contest.metrics.index(metric)]

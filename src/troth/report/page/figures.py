@@ -149,7 +149,7 @@ class _Drawing:
 
     def bars(self) -> Any:
         chart = self.chart
-        # The axis counts what there is, to either side, in whole units.
+        # The axis counts in whole units to either side.
         whole = self.alt.Axis(tickMinStep=1, labelExpr="abs(datum.value)")
         x = self.alt.X(self._field(chart.x, "Q"), title=chart.x_title or chart.x, axis=whole)
         bars = self.base.mark_bar().encode(x=x, y=self._categories(), color=self.colour, tooltip=self.tips)

@@ -58,7 +58,7 @@ def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
 
 
 def fate(act: ActView) -> str:
-    """What became of an act: conveyed, dropped, contradicted, or not judged."""
+    """The verdict on an act: conveyed, dropped, contradicted, or not judged."""
     if act.entailed is None:
         return "not judged" if not act.sought else "dropped" if act.missed else "conveyed"
     if act.entailed:
@@ -119,7 +119,7 @@ def _chart(systems: Sequence[ScoredSystem], metric: str, by: str) -> Chart:
 
 
 def _lost_chart(systems: Sequence[ScoredSystem]) -> Chart:
-    """What becomes of acts: a small chart for each of several systems, with the same acts."""
+    """The verdicts on acts: one small chart per system, with the same acts."""
     fates: dict[str, dict[str, Counter[str]]] = {}
     lost: Counter[str] = Counter()
     for system in systems:

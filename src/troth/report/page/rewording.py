@@ -26,7 +26,7 @@ HOW = (
 
 
 class _Effect(NamedTuple):
-    """An effect of a run, and what the run is called where there are several."""
+    """An effect of a run, and the run's name if there are several."""
 
     run: str
     effect: RewordingEffect
@@ -107,7 +107,7 @@ def _loses(effect: _Effect) -> bool:
 
 
 def _sets_chart(systems: Sequence[ScoredSystem]) -> Chart:
-    """Each set of words by what is right of the expected calls, tools and arguments."""
+    """Each set of words with its shares of right calls, tools and arguments."""
     rows: list[list[Cell]] = [
         [system.name, system.metric(name).title, score.value, score.low, score.high, score.n]
         for name in SHARES

@@ -31,7 +31,7 @@ class SgdxMetrics(NamedTuple):
 
 
 def metrics_of(system: ScoredSystem) -> SgdxMetrics:
-    """The metrics of a run by what they say."""
+    """The metrics of a run by their meaning."""
     metrics = system.source.result.metrics
     base = next((metric.of for metric in metrics if metric.name == f"ss_{metric.of}"), "jga")
     original, drop, sensitivity, wrong = f"{base}_orig", f"{base}_drop", f"ss_{base}", f"all_wrong_{base}"
@@ -131,7 +131,7 @@ def _points(system: ScoredSystem) -> Iterator[list[Cell]]:
 
 
 def _wavering_examples(systems: Sequence[ScoredSystem]) -> list[Block]:
-    """Units whose score depends on the wording; of several systems some of each, to be chosen by system."""
+    """Units with a score that depends on the wording; for several systems some of each, to be selected by system."""
     items: list[Example] = []
     for system in systems:
         texts = system.source.tallies.texts

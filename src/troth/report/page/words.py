@@ -83,5 +83,5 @@ def unit_noun(*scores: Score) -> str:
 
 
 def name_units(about: str, scores: Iterable[Score]) -> str:
-    """What a metric says of itself, with its units by their name: "share of turns whose whole state is right"."""
+    """A metric's description, with its units by their name: "share of turns whose whole state is right"."""
     return re.sub(r"\bunits\b", unit_noun(*scores), about)

@@ -75,7 +75,7 @@ class MissedGoal(Finding, frozen=True, tag="missed goal"):
     inform: bool
     offered: int  # venues that the last offer may mean
     unfit: int  # those of them that do not fit the goal
-    missing: tuple[str, ...]  # what was asked for and not given
+    missing: tuple[str, ...]  # requested and not provided
 
     @property
     def reason(self) -> str:
