@@ -166,7 +166,9 @@ def keywords(record: type) -> Callable[[F], F]:
         signature = inspect.signature(function)
         positional = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
         named = [
-            inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=_shown(field), annotation=field.type)
+            inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, default=_shown_default(field), annotation=field.type
+            )
             for field in fields(record)
         ]
         function.settings = record  # type: ignore[attr-defined]
@@ -186,7 +188,7 @@ class _Made:
         return self.text
 
 
-def _shown(field: Field[Any]) -> Any:
+def _shown_default(field: Field[Any]) -> Any:
     made = field.default_factory
     return field.default if made is MISSING else _Made("{}" if made is dict else f"{made.__name__}()")  # type: ignore[attr-defined]
 

@@ -123,7 +123,7 @@ def state(value: object, what: str) -> PlainState:
     values: PlainState = {}
     for service, slots in mapping(value, what).items():
         for slot, raw in mapping(slots, f"{what} of '{service}'").items():
-            put(values, service, slot, value_text(raw, f"{service}-{slot}"))
+            add_value(values, service, slot, value_text(raw, f"{service}-{slot}"))
     return values
 
 
@@ -140,7 +140,7 @@ def domain_slot(name: str) -> tuple[str, str]:
     return domain, slot
 
 
-def put(state: PlainState, service: str, slot: str, value: str) -> None:
+def add_value(state: PlainState, service: str, slot: str, value: str) -> None:
     """Adds a value to a state, unless it means "no value"."""
     if not is_empty(value):
         add(state, service, slot, value)

@@ -193,7 +193,7 @@ def _restrict_to_common(systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
 
 def _first_metric(systems: Sequence[ScoredSystem]) -> list[str]:
     """The first metric that all systems have, with rows if any has them."""
-    shared = [metric for metric in systems[0].overall if all(system.known(metric) for system in systems)]
+    shared = [metric for metric in systems[0].overall if all(system.known_score(metric) for system in systems)]
     if not shared:
         raise UserError("these systems have no metric in common", hint="name runs of the same task")
     return [next((metric for metric in shared if all(system.has_rows(metric) for system in systems)), shared[0])]

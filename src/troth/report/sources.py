@@ -157,8 +157,8 @@ class ScoredSystem:
     among: frozenset[str] | None = None  # the dialogues that are looked at; None: all
     found: dict[str, Any] = field(default_factory=dict)  # cached results of computations
 
-    def once(self, what: str, compute: Callable[[], T]) -> T:
-        """Returns the value of a function, which is called only once."""
+    def cached(self, what: str, compute: Callable[[], T]) -> T:
+        """Returns the value of `compute`, which is called only once."""
         if what not in self.found:
             self.found[what] = compute()
         return cast(T, self.found[what])
@@ -171,7 +171,7 @@ class ScoredSystem:
     def score(self, metric: str, group: str = ALL) -> Score | None:
         return self.scores.get((metric, group))
 
-    def known(self, metric: str, group: str = ALL) -> Score | None:
+    def known_score(self, metric: str, group: str = ALL) -> Score | None:
         """The score if it has a value."""
         score = self.score(metric, group)
         return score if score is not None and score.value is not None else None
@@ -196,7 +196,7 @@ class ScoredSystem:
     def metric(self, name: str) -> Metric:
         return self.source.result.metric(name)
 
-    def derived(self, of: str) -> list[Metric]:
+    def derived_metrics(self, of: str) -> list[Metric]:
         """The run's metrics that are derived from one."""
         return [metric for metric in self.source.result.metrics if metric.of == of]
 
@@ -244,8 +244,8 @@ class ScoredSystem:
         """Which of the run's dialogues are this system's, and looked at."""
         sums = self.source.sums
         if self.among is None:
-            return sums.present(self.system)
-        return sums.present(self.system) & np.array([id in self.among for id in sums.dialogues], dtype=np.bool_)
+            return sums.has_dialogues(self.system)
+        return sums.has_dialogues(self.system) & np.array([id in self.among for id in sums.dialogues], dtype=np.bool_)
 
     @cached_property
     def dialogues(self) -> tuple[str, ...]:

@@ -29,15 +29,15 @@ class SlotErrors:
     made: dict[str, Counter[str]] = field(default_factory=dict)
     turns: Counter[str] = field(default_factory=Counter)
 
-    def worst(self, number: int) -> list[str]:
+    def worst_slots(self, number: int) -> list[str]:
         return sorted(self.made, key=lambda slot: (-self.made[slot].total(), slot))[:number]
 
     @property
     def total(self) -> int:
         return self.kinds().total()
 
-    def lasting(self) -> float | None:
-        """For how many turns a mistake stands, on average."""
+    def mean_duration(self) -> float | None:
+        """The mean number of turns that a mistake lasts."""
         return self.turns.total() / self.total if self.total else None
 
     def kinds(self) -> Counter[str]:

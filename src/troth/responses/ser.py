@@ -34,7 +34,7 @@ def expected_values(act: Act, service: str, slots: Slots) -> tuple[str, ...]:
     return act.values if (service, act.slot) in slots else ()
 
 
-def due(frames: Iterable[Frame], slots: Slots) -> Iterator[str]:
+def due_values(frames: Iterable[Frame], slots: Slots) -> Iterator[str]:
     """The values that a system turn with these acts must give; none: SER does not apply to it."""
     return (value for frame in frames for act in frame.acts for value in expected_values(act, frame.service, slots))
 

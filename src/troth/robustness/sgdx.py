@@ -190,7 +190,7 @@ def _score_variants(
     if settings.schemas is not None:
         reworded = [label for label in next(iter(corpus.systems.values())) if label != ORIGINAL]
         variants = load_published(corpus.schema, path_of(settings.schemas), reworded)
-        renamings = {variant.name: variant.renaming.back() for variant in variants}
+        renamings = {variant.name: variant.renaming.inverse() for variant in variants}
 
     def make() -> list[PairConsumer]:
         scorer = Scorer(profile, schema)

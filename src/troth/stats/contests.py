@@ -80,7 +80,7 @@ def pairwise(scores: Sequence[Score], sums: DialogueSums, *, resamples: int | No
     metrics = list(dict.fromkeys(metric for _, metric in ratios))
     alike: dict[bytes, list[str]] = {}
     for system in dict.fromkeys(system for system, _ in ratios):
-        alike.setdefault(sums.present(system).tobytes(), []).append(system)
+        alike.setdefault(sums.has_dialogues(system).tobytes(), []).append(system)
     nothing = Sums(np.zeros(len(sums.dialogues)), np.zeros(len(sums.dialogues)))
     found: dict[tuple[str, str, str], float] = {}
     for systems in alike.values():

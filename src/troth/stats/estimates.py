@@ -181,7 +181,9 @@ def _estimates(
         n, d = num[:, column], den[:, column]
         if bound is not None and math.isfinite(bound) and intervals.is_share(n / bound, d):
             (ends,) = intervals.share(n, d, top=bound, cluster=how.cluster, graded=graded[column])
-            found[column] = _estimate(n, d, ends._replace(reason=ends.reason or _few(n / bound, d, bound, how.cluster)))
+            found[column] = _estimate(
+                n, d, ends._replace(reason=ends.reason or _note_few(n / bound, d, bound, how.cluster))
+            )
         else:
             alike.setdefault(((n != 0) | (d != 0)).tobytes(), []).append(column)
     for mask, columns in alike.items():
@@ -203,8 +205,8 @@ def _estimate(num: Floats, den: Floats, ends: Bounds) -> Estimate:
     return Estimate(top / bottom, ends.low, ends.high, round(bottom), ends.reason)
 
 
-def _few(share: Floats, den: Floats, bound: float, cluster: str) -> str | None:
-    """What an interval rests on, where few clusters hold an error, or a success."""
+def _note_few(share: Floats, den: Floats, bound: float, cluster: str) -> str | None:
+    """A note on the interval if few clusters have an error, or a success."""
     held, slack = den > 0, 1e-9 * den
     below, above = int((held & (share < den - slack)).sum()), int((held & (share > slack)).sum())
     few, limit = min((below, f"below {_percent(bound)}"), (above, f"above {_percent(0)}"))

@@ -211,7 +211,7 @@ def auroc(scores: ArrayLike, labels: ArrayLike, documents: ArrayLike, *, confide
     if area in (0, 1):
         bound = 1 - quantiles.share_at_most(0, holding, confidence)
         return Bounds(bound, 1.0) if area == 1 else Bounds(0.0, 1 - bound)
-    areas = _left_out(values, truth, places)
+    areas = _leave_one_out(values, truth, places)
     logits = np.log(areas / (1 - areas))
     if np.ptp(logits) < 1e-12:  # all scores are equal, for example
         return Bounds(None, None, no_spread("document"))
@@ -241,7 +241,7 @@ def _degrees(values: Array, truth: Array, places: NDArray[Any]) -> float:
     return float(sum(variances) ** 2 / sum(v**2 / d for v, d in zip(variances, degrees, strict=True)))
 
 
-def _left_out(values: Array, truth: Array, places: NDArray[Any]) -> Array:
+def _leave_one_out(values: Array, truth: Array, places: NDArray[Any]) -> Array:
     """The AUROC without each document, kept half a pair away from 0 and 1."""
     _, place = np.unique(places, return_inverse=True)
     good, bad = truth == 1, truth == 0

@@ -208,7 +208,7 @@ class _Run:
         value = float(loss.detach())
         if not math.isfinite(value):
             raise UserError(f"the loss is {value} at step {step}", file=str(self.folder), hint="try a lower rate")
-        with self.signals.held():  # weights, step and log belong together
+        with self.signals.hold():  # weights, step and log belong together
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
             self.state.step += 1
@@ -246,7 +246,7 @@ class _Run:
                 metrics["dev_loss"] = self._dev_loss()
             if self.fitting.evaluate is not None:
                 metrics |= self.fitting.evaluate()
-        with self.signals.held():
+        with self.signals.hold():
             self._judge(metrics)
 
     def _judge(self, metrics: Metrics) -> None:
@@ -347,7 +347,7 @@ class _Signals:
         self.begun = True
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         self.holding = True
         try:
             yield

@@ -160,7 +160,7 @@ def _slots(system: TrackedSystem, table: Floats, metrics: Sequence[Metric]) -> I
         if "jga" in wanted:
             mine = of_service(column["service"][rows][0])
             units = mine.units(by_turn=False)
-            at, inside = _places(units.dialogue, units.turn, column["dialogue"][rows], column["turn"][rows])
+            at, inside = _find_positions(units.dialogue, units.turn, column["dialogue"][rows], column["turn"][rows])
             lost = np.bincount(at[inside], weights=1.0 - score[inside], minlength=len(units))
             lost[np.isinf(mine.column("wrong"))] = 1.0  # without a prediction no slot is right, mentioned or not
             yield wanted["jga"], Group("slot", name), Parts(1.0 - lost.astype(np.float64), np.ones(len(lost)), units)
@@ -171,7 +171,7 @@ def _slots(system: TrackedSystem, table: Floats, metrics: Sequence[Metric]) -> I
             yield wanted["aga"], Group("slot", name), Parts(score * active, active, units)
 
 
-def _places(dialogue: Ints, turn: Ints, some_dialogue: Floats, some_turn: Floats) -> tuple[Ints, Mask]:
+def _find_positions(dialogue: Ints, turn: Ints, some_dialogue: Floats, some_turn: Floats) -> tuple[Ints, Mask]:
     """The position of each key among units sorted by dialogue and turn, and whether the unit exists."""
     width = int(max(turn.max(initial=0), some_turn.max(initial=0))) + 1
     known, wanted = dialogue * width + turn, some_dialogue.astype(np.int64) * width + some_turn.astype(np.int64)

@@ -195,7 +195,7 @@ class _Verdicts:
         joints: dict[int, list[tuple[str, float]]] = {}
         for number, service, joint, lag in self.units.rows(code):
             name = "" if self.whole else self.services[int(service)]
-            verdicts.setdefault(int(number), []).append(UnitView(name, joint, _blamed(number, joint, lag)))
+            verdicts.setdefault(int(number), []).append(UnitView(name, joint, _blamed_turn(number, joint, lag)))
         for number, service, joint in () if self.frames is None else self.frames.rows(code):
             joints.setdefault(int(number), []).append((self.services[int(service)], joint))
         return verdicts, joints
@@ -217,7 +217,7 @@ class _Grouped:
         return zip(*(column[begin:end].tolist() for column in self.columns), strict=True)
 
 
-def _blamed(number: float, joint: float, lag: float) -> int | None:
+def _blamed_turn(number: float, joint: float, lag: float) -> int | None:
     return int(number - lag) if joint < 1.0 and np.isfinite(lag) else None
 
 
@@ -260,7 +260,7 @@ class SlotFaults:
                 continue
             mine, guess = gold.get(slot), pred.get(slot)
             before = self.past.get(key)
-            same = before is not None and _same(before.gold, mine) and before.pred == guess
+            same = before is not None and _is_same_value(before.gold, mine) and before.pred == guess
             since = before.since if before is not None and same else number
             self.past[key] = _Past(mine, guess, since)
             yield SlotFault(service, slot, self._kind(key, mine, guess), since, scores[slot])
@@ -286,7 +286,7 @@ class SlotFaults:
             yield SlotFault("", slot, "wrong", since)
 
 
-def _same(old: Values | None, new: Values | None) -> bool:
+def _is_same_value(old: Values | None, new: Values | None) -> bool:
     """Whether gold has not changed; a further wording of a value is not a change."""
     if old is None or new is None:
         return old is new

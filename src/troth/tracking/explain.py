@@ -90,8 +90,8 @@ def explain(
     rules = [rule for rule in ORDER if getattr(first, rule) != getattr(last, rule)]
     way = [first]
     for rule in rules:
-        way.append(_changed(way[-1], rule, last))
-    profiles = [*way, *(_changed(first, rule, last) for rule in rules)]
+        way.append(_change_rule(way[-1], rule, last))
+    profiles = [*way, *(_change_rule(first, rule, last) for rule in rules)]
 
     def make() -> list[PairConsumer]:
         scorers = [Scorer(profile, known, by_slot=True, strict=False) for profile in profiles]
@@ -107,7 +107,7 @@ def explain(
     ]
 
 
-def _changed(profile: Profile, rule: str, end: Profile) -> Profile:
+def _change_rule(profile: Profile, rule: str, end: Profile) -> Profile:
     change: dict[str, Any] = {rule: getattr(end, rule)}
     return replace(profile, **change)
 

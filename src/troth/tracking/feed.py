@@ -125,7 +125,7 @@ def _join_all(
 def _score(gold: DialogueSource, systems: Sequence[Predictions], share: _Share) -> _Consumed:
     """Reads one share: a file of gold, then the files of each system's predictions that go with it, and so on."""
     golds = gold.batches(share.files)
-    preds = [_translated(systems[i], share) for i in share.systems]
+    preds = [_read_predictions(systems[i], share) for i in share.systems]
     consumed: _Consumed = [(systems[i].make(), Join()) for i in share.systems]
     batch = next(golds, None)
     while True:
@@ -142,7 +142,7 @@ def _score(gold: DialogueSource, systems: Sequence[Predictions], share: _Share) 
         batch = next(golds, None)
 
 
-def _translated(system: Predictions, share: _Share) -> Iterator[tuple[str, list[Dialogue | Pair]]]:
+def _read_predictions(system: Predictions, share: _Share) -> Iterator[tuple[str, list[Dialogue | Pair]]]:
     batches = system.source.batches(share.files)
     if system.translate is None:
         yield from batches

@@ -22,7 +22,7 @@ _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 _NUMBERS = {word: str(number) for number, word in enumerate(_WORDS)}
 
 
-def _words(text: str) -> str:
+def _write_digits(text: str) -> str:
     return " ".join(_NUMBERS.get(word, word) for word in text.lower().split())
 
 
@@ -47,10 +47,10 @@ def _clock(text: str) -> str:
 DIFFERENCES: dict[str, Callable[[str], str]] = {
     "any of gold's values counts": str,  # a profile may take the first one only
     "letter case is ignored": str.lower,
-    "spaces go": lambda text: "".join(text.lower().split()),
-    "punctuation and accents go": _plain,
-    "a leading 'the' or 'a' goes": lambda text: _plain(re.sub(r"^(?:the|an?)\s+", "", text.lower())),
-    "numbers are written as digits": lambda text: _plain(_words(text)),
+    "spaces are ignored": lambda text: "".join(text.lower().split()),
+    "punctuation and accents are ignored": _plain,
+    "a leading 'the' or 'a' is ignored": lambda text: _plain(re.sub(r"^(?:the|an?)\s+", "", text.lower())),
+    "numbers are written as digits": lambda text: _plain(_write_digits(text)),
     "times are written as HH:MM": _clock,
 }
 

@@ -93,7 +93,7 @@ class Scorer:
         if pred is None:
             self._counts.missing_dialogues += 1
             self.missing.append(gold.id)
-        predicted = {} if pred is None else dict(_numbered(pred, PredictionError))
+        predicted = {} if pred is None else dict(_numbered_turns(pred, PredictionError))
         if self.profile.match == "given":
             self.states_seen = [True, True]
             self._add_correctness(index, gold, predicted)
@@ -109,7 +109,7 @@ class Scorer:
                 "has right or wrong per slot and no values", dialogue=gold.id, hint="score it by the profile trippy"
             )
         before: dict[str, tuple[Values, Values]] = {}
-        for number, turn in _numbered(gold, UserError):
+        for number, turn in _numbered_turns(gold, UserError):
             guess = predicted.pop(number, None)
             if guess is None and pred is not None:
                 self._counts.missing_turns += 1
@@ -131,10 +131,10 @@ class Scorer:
 
     def merge(self, other: Scorer) -> None:
         """Merges another scorer of the same profile that has scored other dialogues."""
-        services = _renumbered(self.services, other.services)
+        services = _map_codes(self.services, other.services)
         for mine, theirs, column, slots in (
             (self._rows, other._rows, COLUMN, None),
-            (self._slot_rows, other._slot_rows, SLOT_COLUMN, _renumbered(self.slots, other.slots)),
+            (self._slot_rows, other._slot_rows, SLOT_COLUMN, _map_codes(self.slots, other.slots)),
         ):
             rows = np.array(theirs, dtype=np.float64).reshape(-1, len(column))
             rows[:, column["dialogue"]] += len(self.dialogues)
@@ -182,7 +182,7 @@ class Scorer:
         if whole:
             # A service that neither side has anything of is not there, whether or not the file has a frame for it.
             every = dict.fromkeys((*golds, *preds))
-            services = [s for s in every if (s in preds and preds[s][0]) or _annotated(golds.get(s, NOTHING))]
+            services = [s for s in every if (s in preds and preds[s][0]) or _is_annotated(golds.get(s, NOTHING))]
         scores: dict[str, Mapping[str, float]] = {}
         for service in services:
             missing = pred is None or (not whole and service not in preds)
@@ -195,7 +195,7 @@ class Scorer:
             mine, theirs = golds.get(service, NOTHING), preds.get(service, NOTHING)
             was = before.get(service, (EMPTY, EMPTY))  # `after` may be `before`: looked up before it is written
             now = after[service] = (mine[0], theirs[0])
-            row = self._right(dialogue, number, mine[1]) if quick and mine[1] == theirs[1] else None
+            row = self._right_row(dialogue, number, mine[1]) if quick and mine[1] == theirs[1] else None
             if row is not None:
                 self._rows.extend(row)
                 continue
@@ -214,8 +214,8 @@ class Scorer:
             )  # fmt: skip
         return after
 
-    def _right(self, dialogue: int, number: int, frame: Frame | None) -> FrameRow | None:
-        """The row of a frame predicted just as gold has it, which most are; None if it takes a closer look."""
+    def _right_row(self, dialogue: int, number: int, frame: Frame | None) -> FrameRow | None:
+        """The row of a frame that is predicted as in gold (most are); None if it must be compared slot by slot."""
         if frame is None or frame.state is None or frame.spans is None:
             return None
         state, kinds = frame.state, self.comparer.kinds(frame.service)
@@ -273,7 +273,7 @@ class Scorer:
             differing = [s for s, score in compared.scores.items() if score < 1.0 and s in now[0] and now[1].get(s)]
             named = ((f"{service}.{slot}", difference(now[0][slot], now[1][slot][0])) for slot in differing)
             near_misses = [(slot, written) for slot, written in named if written is not None]
-        local = compared.joint == 1.0 or self.comparer.local(was, now, compared.scores)
+        local = compared.joint == 1.0 or self.comparer.is_local(was, now, compared.scores)
         return _Last(was, now, compared, local, near_misses)
 
     def _add_correctness(self, dialogue: int, gold: Dialogue, predicted: Mapping[int, Turn]) -> None:
@@ -281,7 +281,7 @@ class Scorer:
         turn before was not right (compute_accuracy_trippy.py of the FGA repository)."""
         fresh: frozenset[str] | None = None
         before_right = True
-        for number, _ in _numbered(gold, UserError):
+        for number, _ in _numbered_turns(gold, UserError):
             correct = _correctness(predicted.get(number), gold.id, number)
             wrong = frozenset(slot for slot, right in correct.items() if not right)
             local = not wrong or (not before_right and wrong == fresh)
@@ -319,12 +319,12 @@ class Scorer:
         return sum(len(service.slots) for service in self.schema.values()) if self.schema else None
 
 
-def _renumbered(names: dict[str, int], others: Mapping[str, int]) -> Floats:
+def _map_codes(names: dict[str, int], others: Mapping[str, int]) -> Floats:
     """Maps codes of another scorer to ours; the last, at -1, stays unchanged."""
     return np.array([*(names.setdefault(name, len(names)) for name in others), -1], dtype=np.float64)
 
 
-def _numbered(dialogue: Dialogue, kind: type[UserError]) -> Iterator[tuple[int, Turn]]:
+def _numbered_turns(dialogue: Dialogue, kind: type[UserError]) -> Iterator[tuple[int, Turn]]:
     """The user's turns. Their numbers (a file may give them) must rise, because earlier turns are a turn's history."""
     last = -1
     for number, turn in dialogue.user_turns():
@@ -335,7 +335,7 @@ def _numbered(dialogue: Dialogue, kind: type[UserError]) -> Iterator[tuple[int, 
         yield number, turn
 
 
-def _annotated(side: Side) -> bool:
+def _is_annotated(side: Side) -> bool:
     """Whether a gold frame says anything: a state, an intent, a request."""
     values, frame = side
     state = None if frame is None else frame.state

@@ -219,14 +219,14 @@ def _pearson(
     x, y = (table - table.mean(axis=0)).T
     sums = np.column_stack([np.ones(len(x)), x, y, x * x, y * y, x * y])
 
-    def again(total: Array) -> Array:
+    def resampled_correlation(total: Array) -> Array:
         n, a, b, aa, bb, ab = total.T
         spread = np.maximum((n * aa - a * a) * (n * bb - b * b), 0)
         correlation: Array = divide(n * ab - a * b, np.where(spread > 1e-18, np.sqrt(spread), 0))
         return correlation.clip(-1, 1)
 
     count = intervals.enough_resamples(len(x), how.resamples) if len(x) > 1 else how.resamples
-    drawn = resample([sums], again, resamples=count, seed=how.seed)
+    drawn = resample([sums], resampled_correlation, resamples=count, seed=how.seed)
     (bounds,) = intervals.expanded_percentile(value, drawn, len(x))
     estimate = Estimate(value, bounds.low, bounds.high, len(table), bounds.reason)
     return make_score(system, metric, estimate, recipe)

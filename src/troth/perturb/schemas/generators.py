@@ -179,5 +179,5 @@ def _compose(
     paired = strict and source.kind == "tools"
     schemas = variants.compose(source.schema, wordings, count=count, seed=seed, strict=strict, stop=stop, paired=paired)
     if source.kind == "tools":
-        schemas = [tools.distinct(source.schema, schema, strict=strict) for schema in schemas]
+        schemas = [tools.separate_names(source.schema, schema, strict=strict) for schema in schemas]
     return [variant(source, f"v{number}", schema) for number, schema in enumerate(schemas, 1)]

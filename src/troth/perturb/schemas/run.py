@@ -26,7 +26,7 @@ from troth.perturb.corpus import RECORD, check_unique, new_name, shares
 from troth.perturb.options import configure
 from troth.perturb.schemas.files import Variant, load
 from troth.perturb.schemas.generators import GENERATORS, Generator
-from troth.perturb.schemas.renaming import Renaming, rewritten
+from troth.perturb.schemas.renaming import Renaming, rewrite_document
 from troth.readers import sgd
 from troth.readers import source as sources
 from troth.readers.decode import LAYOUT, decode, error_context
@@ -161,7 +161,7 @@ def _work(path: str, targets: Sequence[tuple[Folder, Renaming]], only: list[str]
 def _rewrite_document(document: sources.Document, dialogues: Any, renaming: Renaming) -> Any:
     try:
         with error_context(file=document.name):
-            return rewritten(dialogues, renaming)
+            return rewrite_document(dialogues, renaming)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         for _ in sgd.read(document):  # tells what is wrong, and where
             pass

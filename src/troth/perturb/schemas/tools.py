@@ -81,7 +81,7 @@ def read(document: Any) -> ToolDefinitions:
     return ToolDefinitions(document, schema)
 
 
-def distinct(schema: Schema, variant: Schema, *, strict: bool) -> Schema:
+def separate_names(schema: Schema, variant: Schema, *, strict: bool) -> Schema:
     """The variant with different names for all functions, and with new names in its descriptions.
 
     Of two functions with the same name, the later is numbered; with `strict`, it is an error. Without `strict`, no

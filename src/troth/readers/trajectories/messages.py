@@ -82,7 +82,7 @@ def _message(value: dict[str, Any], unread: Counter[str]) -> Iterator[Message]:
     parsed_messages: list[Message] = []
     if role == "assistant":
         pieces = pieces if parts else [PartContent(text=text_of(content, unread))]
-        parsed_messages = list(_compose(_with_calls(value, pieces, unread))) or [Message("assistant")]
+        parsed_messages = list(_compose(_add_calls(value, pieces, unread))) or [Message("assistant")]
         yield from _add_usage(parsed_messages, usage(value))
     else:
         yield from results  # Anthropic: results are in a user message, before its text
@@ -113,7 +113,7 @@ def _content(value: dict[str, Any]) -> Any:
     )
 
 
-def _with_calls(value: dict[str, Any], pieces: list[PartContent], unread: Counter[str]) -> list[PartContent]:
+def _add_calls(value: dict[str, Any], pieces: list[PartContent], unread: Counter[str]) -> list[PartContent]:
     """The pieces of an assistant's message, with calls and texts that stand beside its content."""
     further = value.get("additional_kwargs")  # LangChain
     extra = further if isinstance(further, dict) else {}

@@ -79,7 +79,7 @@ def card(
     facts: Callable[[ScoredSystem, Score], Iterable[str]],
 ) -> Card | None:
     """A card with an entry for each system that has a value: the figure, a sentence and a few facts."""
-    known = [(system, score) for system in contest.systems if (score := system.known(metric(system)))]
+    known = [(system, score) for system in contest.systems if (score := system.known_score(metric(system)))]
     if not known:
         return None
     entries = [
@@ -166,7 +166,7 @@ def metrics_grid(
             [shown] if single else [[group] for group in shown if group == "all" or metric in contest.metrics]
         ):
             cells = [(system, metric, group) for system in systems for group in across]
-            if scores := [score for system, _, group in cells if (score := system.known(metric, group))]:
+            if scores := [score for system, _, group in cells if (score := system.known_score(metric, group))]:
                 part = "" if "all" in across else f", {groups[across[0]]}"
                 lines.append(Line([declared.title + part], cells, words.name_units(declared.about, scores)))
     columns = [groups[group] for group in shown] if single and len(shown) > 1 else [system.name for system in systems]

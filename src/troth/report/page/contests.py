@@ -45,8 +45,8 @@ class Contest:
         cls, systems: Sequence[ScoredSystem], headline: Sequence[str], *, elsewhere: Sequence[str] = ()
     ) -> Contest:
         """Systems in the order given; the main metric is the first of `headline` that any has."""
-        shown = [metric for metric in headline if any(system.known(metric) for system in systems)]
-        ranked = sorted(systems, key=lambda system: _rank(system.known(shown[0]))) if shown else systems
+        shown = [metric for metric in headline if any(system.known_score(metric) for system in systems)]
+        ranked = sorted(systems, key=lambda system: _rank(system.known_score(shown[0]))) if shown else systems
         return cls(ranked, systems[0].name if systems else "", shown, elsewhere)
 
     @cached_property
@@ -65,7 +65,9 @@ class Contest:
             if name not in declared or (declared[name].of not in every and declared[name].repeats not in tested)
         ]
         main = [name for name in underived if name in declared and declared[name].headline] or underived
-        shared = [metric for metric in every if sum(system.known(metric) is not None for system in self.systems) > 1]
+        shared = [
+            metric for metric in every if sum(system.known_score(metric) is not None for system in self.systems) > 1
+        ]
         return [metric for metric in shared if metric in main or metric in self.headline]
 
     @cached_property
@@ -233,7 +235,7 @@ def _difference_size(contest: Contest, marks: Mapping[str, Sequence[str]], metri
 
 
 def _best_system(contest: Contest, metric: str) -> ScoredSystem:
-    return min((s for s in contest.systems if s.known(metric)), key=lambda s: _rank(s.known(metric)))
+    return min((s for s in contest.systems if s.known_score(metric)), key=lambda s: _rank(s.known_score(metric)))
 
 
 def _pair(contest: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> str:
@@ -267,7 +269,9 @@ def _leader(contest: Contest, marks: Mapping[str, Sequence[str]], metric: str) -
     ]
     scale = best.metric(metric).scale
     value = words.number(best.value(metric), scale) + ("%" if scale in PERCENT else "")
-    over = [f"over {words.unit_noun(score)}" for score in [best.known(metric)] if score and "unit" in score.recipe]
+    over = [
+        f"over {words.unit_noun(score)}" for score in [best.known_score(metric)] if score and "unit" in score.recipe
+    ]
     start = f"Best in {_title_in_sentence(contest, metric)}: {best.name} ({', '.join([value, *over])})"
     if Marked(best.name, metric, ALL) not in contest.best:
         return f"{start}, by settings that differ."
@@ -302,7 +306,7 @@ def uncompared_notes(contest: Contest, metrics: Sequence[str] = ()) -> list[str]
     base = contest.system(contest.base)
     reasons: dict[str, list[str]] = {}
     for other in contest.systems:
-        reason = _why_apart(base, other, metrics) if other is not base else ""
+        reason = _explain_uncompared(base, other, metrics) if other is not base else ""
         if reason:
             reasons.setdefault(reason, []).append(other.name)
     return [
@@ -312,7 +316,7 @@ def uncompared_notes(contest: Contest, metrics: Sequence[str] = ()) -> list[str]
     ]
 
 
-def _why_apart(base: ScoredSystem, other: ScoredSystem, metrics: Iterable[str]) -> str:
+def _explain_uncompared(base: ScoredSystem, other: ScoredSystem, metrics: Iterable[str]) -> str:
     ours, theirs = len(base.dialogues), len(other.dialogues)
     shared = [metric for metric in base.overall if metric in other.overall]
     spoken = [metric for metric in shared if not metrics or metric in metrics]

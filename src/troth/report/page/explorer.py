@@ -121,7 +121,7 @@ class Pack:
             )
             known[1] = known[1] or said.text
             if said.number is not None and said.state is not None and said.number not in one.golds:
-                one.golds[said.number], known[4] = said.state, self._beyond(said.state, {})
+                one.golds[said.number], known[4] = said.state, self._extra_entries(said.state, {})
         one.services.update(dict.fromkeys(view.services))
         return one
 
@@ -131,7 +131,7 @@ class Pack:
     def _entry(self, service: str, slot: str, values: Values) -> int:
         return self._entries.setdefault((service, slot, *values), len(self._entries))
 
-    def _beyond(self, states: States, others: States) -> list[int]:
+    def _extra_entries(self, states: States, others: States) -> list[int]:
         """The entries of one state that another lacks."""
         return [
             self._entry(service, slot, values)
@@ -157,7 +157,7 @@ class Pack:
         if turn.state is not None:
             if not wrong and turn.state == gold:
                 return 0
-            predicted = [self._beyond(turn.state, gold), self._beyond(gold, turn.state)]
+            predicted = [self._extra_entries(turn.state, gold), self._extra_entries(gold, turn.state)]
             if not wrong and predicted == [[], []]:
                 return 0
         faults = [

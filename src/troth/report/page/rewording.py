@@ -112,7 +112,7 @@ def _sets_chart(systems: Sequence[ScoredSystem]) -> Chart:
         [system.name, system.metric(name).title, score.value, score.low, score.high, score.n]
         for name in SHARES
         for system in systems
-        if (score := system.known(name))
+        if (score := system.known_score(name))
     ]
     return Chart(
         "sets", "dots", "Expected calls, under each set of words", ["system", "metric", "value", "low", "high", "n"],

@@ -35,7 +35,7 @@ def metrics_of(system: ScoredSystem) -> SgdxMetrics:
     metrics = system.source.result.metrics
     base = next((metric.of for metric in metrics if metric.name == f"ss_{metric.of}"), "jga")
     original, drop, sensitivity, wrong = f"{base}_orig", f"{base}_drop", f"ss_{base}", f"all_wrong_{base}"
-    derived = {metric.name: metric.variant for metric in system.derived(base)}
+    derived = {metric.name: metric.variant for metric in system.derived_metrics(base)}
     wordings = {variant: name for name, variant in derived.items() if name == f"{base}:{variant}"}
     named = {original, drop, sensitivity, wrong, *wordings.values()}
     average = next((name for name in derived if name not in named), base)
@@ -71,7 +71,7 @@ def _title(system: ScoredSystem) -> str:
 
 def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
     called = metrics_of(system)
-    sensitivity, wrong = system.known(called.sensitivity), system.value(called.all_wrong)
+    sensitivity, wrong = system.known_score(called.sensitivity), system.value(called.all_wrong)
     if sensitivity is not None:
         shown = words.number(sensitivity.value, sensitivity.scale)
         yield f"Schema sensitivity {shown}; 0 would be perfectly steady."
@@ -95,12 +95,12 @@ def blocks(contest: Contest, index: int) -> list[Block]:
             rows += (
                 [system.name, group, label, score.value, score.low, score.high, score.n]
                 for label, name in {"original": called.original, **called.wordings}.items()
-                if (score := system.known(name, group))
+                if (score := system.known_score(name, group))
             )
     points = [point for system in systems for point in _points(system)]
     split = single and any(point[2] != "all" for point in points)
     title, scale = _title(systems[0]), systems[0].metric(metrics_of(systems[0]).sensitivity).scale
-    scores = [score for system in systems if (score := system.known(metrics_of(system).average))]
+    scores = [score for system in systems if (score := system.known_score(metrics_of(system).average))]
     over = f"{title} over {words.unit_noun(*scores)}"
     return [
         Chart(

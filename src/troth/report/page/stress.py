@@ -80,7 +80,7 @@ def pair_trackers(perturbed: Sequence[ScoredSystem], worded: Sequence[ScoredSyst
         sgdx.metrics_of(system).base != "jga" for system in worded
     ):
         return []
-    return [StressRuns(system, by_name[system.name]) for system in perturbed if system.known("jga")]
+    return [StressRuns(system, by_name[system.name]) for system in perturbed if system.known_score("jga")]
 
 
 def stress_lines(trackers: Sequence[StressRuns]) -> list[str]:
@@ -159,8 +159,8 @@ def _gains(base: StressRuns, other: StressRuns) -> list[Shift]:
 
 
 def _perturbations(system: ScoredSystem) -> Iterator[tuple[str, str]]:
-    for metric in system.derived("jga"):
-        if system.known(metric.name):
+    for metric in system.derived_metrics("jga"):
+        if system.known_score(metric.name):
             yield metric.variant, metric.name
 
 
@@ -181,7 +181,7 @@ def _shifts(pairs: dict[str, tuple[Side, Side]]) -> list[Shift]:
 def _are_comparable(before: Side, after: Side) -> bool:
     """Whether both sides are known by dialogue, for the same dialogues; of two systems, also by the same recipe."""
     (system, metric), (other, other_metric) = before, after
-    scores = [system.known(metric), other.known(other_metric)]
+    scores = [system.known_score(metric), other.known_score(other_metric)]
     if not all(scores) or not (system.has_rows(metric) and other.has_rows(other_metric)):
         return False
     alike = system is other or len({score.identity for score in scores if score}) == 1

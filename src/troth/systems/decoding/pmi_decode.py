@@ -88,7 +88,7 @@ class Without:
 
     def logits(self, seen: Any) -> Any:
         with torch.no_grad():
-            if not self._goes_on(seen):
+            if not self._is_continued(seen):
                 self._first = seen
                 logits = self._start(seen)
             else:
@@ -97,8 +97,8 @@ class Without:
         self._seen = seen
         return logits
 
-    def _goes_on(self, seen: Any) -> bool:
-        """Whether this is the same generation as at the last call, some tokens later."""
+    def _is_continued(self, seen: Any) -> bool:
+        """Whether this call continues the generation of the last call."""
         first = self._first
         if first is None or len(seen) != len(first) or seen.shape[1] <= first.shape[1]:
             return False
@@ -160,7 +160,7 @@ class Without:
         return self._run(seen[:, -1:], mask)
 
     def _run(self, tokens: Any, mask: Any) -> Any:
-        """The model on tokens that follow what is in the cache; logits of the last."""
+        """Runs the model on tokens that follow the cached ones; returns the logits of the last."""
         given: dict[str, Any] = {"attention_mask": mask, "past_key_values": self._cache, "use_cache": True}
         if self.model.config.is_encoder_decoder:
             given["encoder_outputs"] = BaseModelOutput(last_hidden_state=self._encoded)

@@ -18,8 +18,8 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from troth.core.progress import bar
 from troth.models.batches import Room, padded_tensors, plan_batches
-from troth.systems.generators.difference import tuned
-from troth.systems.generators.prefix import KeyValue, Layer, prefixed
+from troth.systems.generators.difference import tune_rows
+from troth.systems.generators.prefix import KeyValue, Layer, add_prefixes
 from troth.systems.text import TextNetwork
 
 ROOM = Room(items=16, units=8192)  # prompts of a batch, and tokens with all their beams
@@ -179,5 +179,5 @@ class _Search:
         layers, pairs = self.prefix or ((), None)
         first = int(self.rows.sum())  # those with prefixes come first
         others = slice(first, None) if self.changed and first < len(self.rows) else None
-        with prefixed(layers, pairs, self.rows), tuned(others):
+        with add_prefixes(layers, pairs, self.rows), tune_rows(others):
             yield

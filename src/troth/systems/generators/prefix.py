@@ -104,7 +104,7 @@ AttentionMaskInterface.register(NAME, eager_mask)
 
 
 @contextmanager
-def prefixed(layers: Sequence[Layer], pairs: Sequence[KeyValue] | None, rows: Any = None) -> Iterator[None]:
+def add_prefixes(layers: Sequence[Layer], pairs: Sequence[KeyValue] | None, rows: Any = None) -> Iterator[None]:
     """Within it, the rows of every batch have these prefixes; `rows` says which (a tensor of booleans), None: all."""
     if pairs is None or (rows is not None and not bool(rows.any())):
         yield

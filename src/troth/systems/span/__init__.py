@@ -118,10 +118,10 @@ class SpanModel(Tracking, TrainableTracker[SpanExample]):
             return Answers(*(tensor.float().numpy() for tensor in answers))
 
     def _lower(self, ids: Any, segments: Any) -> Any:
-        from troth.systems.span.network import lower
+        from troth.systems.span.network import lower_states
 
         with self._torch.no_grad():
-            return lower(self.encoder, ids, segments > 0, self.upper)
+            return lower_states(self.encoder, ids, segments > 0, self.upper)
 
     def sentences(self, texts: Texts) -> Floats:
         from troth.systems.span.network import sentence

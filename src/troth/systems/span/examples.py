@@ -24,6 +24,7 @@ from troth.systems.span.memory import (
     ServiceMemory,
     Source,
     flags,
+    normalize_words,
     recall,
     sources,
     spoken,
@@ -115,9 +116,9 @@ class Tokens:
         return [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
 
 
-def asked(turn: TrackerTurn, layouts: Mapping[str, Layout], memory: Memory, tokens: Tokens) -> TurnFeatures:
+def build_features(turn: TrackerTurn, layouts: Mapping[str, Layout], memory: Memory, tokens: Tokens) -> TurnFeatures:
     """The features of a turn for the services that it asks for."""
-    heard, said = spoken(turn.system), spoken(turn.user)
+    heard, said = normalize_words(turn.system), normalize_words(turn.user)
     rows = []
     for service in turn.services:
         layout = layouts[service.name]
@@ -130,7 +131,7 @@ def label_turn(turn: TrackerTurn, layouts: Mapping[str, Layout], tokens: Tokens)
     """The features and the targets of a turn for all services of its dialogue so far, also those that rest."""
     memory = recall(turn, layouts)
     words = tokens(turn.system, turn.user)
-    heard, said = spoken(turn.system), spoken(turn.user)
+    heard, said = normalize_words(turn.system), normalize_words(turn.user)
     known = {name: flags(layout, memory[name], heard, said) for name, layout in layouts.items()}
     for name, acts in turn.acts.items():
         if name in memory:

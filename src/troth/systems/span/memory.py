@@ -63,7 +63,7 @@ def flags(layout: Layout, memory: ServiceMemory, system: str, user: str) -> Flag
         value, offered, possible = memory.state.get(slot), memory.offered.get(slot), layout.values[number]
         table[1 + number, :4] = value is not None, value == DONTCARE, offered is not None, bool(possible)
         for choice, query in possible.items():
-            words = spoken(choice)
+            words = normalize_words(choice)
             table[query, 4:8] = choice == value, choice == offered, words in user, words in system
     if memory.intent in layout.intents:
         table[layout.intents[memory.intent], 8] = 1
@@ -71,7 +71,7 @@ def flags(layout: Layout, memory: ServiceMemory, system: str, user: str) -> Flag
     return table
 
 
-def spoken(text: str) -> str:
+def normalize_words(text: str) -> str:
     """The words of `text` in lower case, parted and framed by single spaces."""
     kept = "".join(letter if letter.isalnum() else " " for letter in text.lower())
     return f" {' '.join(kept.split())} "

@@ -12,7 +12,7 @@ from troth.core.records import Service, State
 from troth.systems.data import TrackerTurn
 from troth.systems.span.batches import PADDING, Floats, Inputs, Ints, inputs
 from troth.systems.span.decode import Answers, update
-from troth.systems.span.examples import SPOKEN, Tokens, asked
+from troth.systems.span.examples import SPOKEN, Tokens, build_features
 from troth.systems.span.layout import Layout, layout
 from troth.systems.span.memory import Memory, ServiceMemory
 
@@ -61,7 +61,10 @@ class Tracking(ABC):
                 if not self.remembers_offers:
                     for memory in memories[place].values():
                         memory.offered.clear()
-            made = [asked(turn, layouts[at], memories[at], self.tokens) for at, turn in zip(going, turns, strict=True)]
+            made = [
+                build_features(turn, layouts[at], memories[at], self.tokens)
+                for at, turn in zip(going, turns, strict=True)
+            ]
             known = [layouts[place] for place in going]
             arrays = inputs(made, known, self.table, self.tokens.padding)
             answers = self.ask(self._read(arrays.ids, arrays.segments), arrays)
