@@ -85,7 +85,7 @@ def documents(path: str, only: Sequence[str] | None = None, *, parts: bool = Fal
         yield from _read_parts(file) if parts and _is_json_lines(file) else _read(file)
 
 
-def is_large(path: str, only: Sequence[str] | None = None) -> bool:
+def is_large(path: str, only: Sequence[str] | None) -> bool:
     """Whether a file of JSON Lines under a path has, or may have, more than one part."""
     if path == "-":
         return False

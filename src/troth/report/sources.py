@@ -176,8 +176,8 @@ class ScoredSystem:
         score = self.score(metric, group)
         return score if score is not None and score.value is not None else None
 
-    def value(self, metric: str, group: str = ALL) -> float | None:
-        score = self.score(metric, group)
+    def value(self, metric: str) -> float | None:
+        score = self.score(metric)
         return None if score is None else score.value
 
     def groups(self, metric: str, kind: str) -> dict[str, Estimate]:

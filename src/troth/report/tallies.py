@@ -105,7 +105,7 @@ class TrackTally:
 class Tallies:
     """What the dialogues, or the responses to documents, of a run say."""
 
-    def __init__(self, wanted: Collection[tuple[str, int | None]] = ()) -> None:
+    def __init__(self, wanted: Collection[tuple[str, int | None]]) -> None:
         """`wanted`: turns, by dialogue and number, to keep the text of."""
         self.dialogues = 0
         self.responses: list[ResponseView] = []

@@ -115,7 +115,7 @@ class Question(NamedTuple):
         return is_empty_talk(self.text, " ".join(self.hypotheses))
 
 
-def is_empty_talk(text: str, about: str = "") -> bool:
+def is_empty_talk(text: str, about: str) -> bool:
     """Whether a text has only fillers ("Okay.") and strings of letters that are not words ("asdf").
 
     Words of `about` count, and so do numbers and words in other scripts than Latin.

@@ -69,7 +69,7 @@ def _unbeaten_in(row: Sequence[Score], test: PairTest | None) -> list[Score]:
     return level + [one for one, p in zip(others, adjusted, strict=True) if p >= LEVEL]  # NaN is not
 
 
-def pairwise(scores: Sequence[Score], sums: DialogueSums, *, resamples: int | None = None, seed: int = 0) -> PairTest:
+def pairwise(scores: Sequence[Score], sums: DialogueSums, *, resamples: int | None = None) -> PairTest:
     """The p-values of every pair of systems that are scored on the same dialogues, metric by metric.
 
     Without `resamples`, there are as many random swaps as `compare` takes, and fewer for many systems on many
@@ -87,7 +87,7 @@ def pairwise(scores: Sequence[Score], sums: DialogueSums, *, resamples: int | No
         table = [[ratios.get((system, metric), nothing) for metric in metrics] for system in systems]
         num, den = (np.array([[one[side] for one in row] for row in table]).swapaxes(1, 2) for side in (0, 1))
         enough = min(max(WORK // max(num.size, 1), FEWEST), MOST)
-        p = p_values(num, den, resamples=resamples or enough, seed=seed)
+        p = p_values(num, den, resamples=resamples or enough)
         for i, j, m in np.ndindex(p.shape):
             found[systems[i], systems[j], metrics[m]] = float(p[i, j, m])
     return lambda one, other, metric: found.get((one, other, metric), math.nan)

@@ -214,7 +214,7 @@ def turns_of(dialogue: Dialogue, schema: Schema, *, complete: bool) -> Iterator[
         before |= user_turn.gold
 
 
-def variants_from(how: str, seed: int = 0, engines: Sequence[str] = ()) -> Generator:
+def variants_from(how: str, seed: int, engines: Sequence[str] = ()) -> Generator:
     """Where variants of a schema come from: "backtranslate", "corrupt", a file of paraphrases, or a folder of schemas.
 
     A folder has them as SGD-X does. `engines`: the translators of "backtranslate"; the usual ones if empty.

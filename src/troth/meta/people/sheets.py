@@ -135,7 +135,7 @@ def _row(row: Sequence[str], columns: Sequence[str], study: Study) -> tuple[str,
     return id, tuple(study.answer(cell, id, name) for cell, name in zip(cells, study.questions, strict=True))
 
 
-def check_items(read: Mapping[str, Mapping[str, Answers]], of: str, wanted: Iterable[str], item: str = "pair") -> None:
+def check_items(read: Mapping[str, Mapping[str, Answers]], of: str, wanted: Iterable[str], item: str) -> None:
     """Refuses sheets that do not answer exactly the wanted items, which are those of the file `of`."""
     ids = dict.fromkeys(wanted)
     marked = mark_of(next(iter(ids)))

@@ -77,7 +77,7 @@ def begins_sentence(text: str, at: int, skipped: str = "") -> bool:
     return before == 0 or text[before - 1] in ".!?"
 
 
-def skip_back(text: str, at: int, skipped: str = "") -> int:
+def skip_back(text: str, at: int, skipped: str) -> int:
     """The start of the spaces and `skipped` characters directly before a position."""
     while at and (text[at - 1].isspace() or text[at - 1] in skipped):
         at -= 1
