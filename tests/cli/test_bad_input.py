@@ -475,7 +475,7 @@ def test_options(troth: Troth, tmp_path: Path, options: list[str], says: str) ->
     ("command", "says"),
     [
         (["explain", GOLD, HASTY, "--from", "sdg"], "no profile is called 'sdg' (did you mean 'sgd'?)"),
-        (["explain", GOLD, HASTY, "--to", "trippy"], "profile trippy holds no values"),
+        (["explain", GOLD, HASTY, "--to", "trippy"], "profile trippy has no values"),
         (["explain", GOLD, HASTY, "--metric", "jg"], "no metric is called 'jg' (did you mean 'jga'?)"),
         (["check", GOLD, "--profile", "sdg"], "no profile is called 'sdg' (did you mean 'sgd'?)"),
         (["check", GOLD, "--format", "sdg"], "no format is called 'sdg' (did you mean 'sgd'?)"),

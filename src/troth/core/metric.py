@@ -56,7 +56,7 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def label(self) -> str:
-        """The name that papers print: the initials, where the metric is called by them (JGA), else the title."""
+        """The name for papers: the initials if they are usual (JGA), else the title."""
         initials = "".join(word[0] for word in self.title.split()).lower()
         return self.name.upper() if initials == self.name else self.title
 

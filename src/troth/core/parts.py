@@ -138,7 +138,7 @@ def row_schema() -> dict[str, Any]:
 
 
 def lazy_rows(frames: Callable[[], Iterator[pl.DataFrame]]) -> pl.LazyFrame:
-    """Several frames of `Parts.frame` as one, made one by one while it is written, so that memory stays small."""
+    """Several frames of `Parts.frame` as one, which are made while it is written, so that memory stays small."""
     from polars.io.plugins import register_io_source
 
     # Not `is_pure`, and without columns, conditions and limits to push down: it is written or read whole.
@@ -146,7 +146,7 @@ def lazy_rows(frames: Callable[[], Iterator[pl.DataFrame]]) -> pl.LazyFrame:
 
 
 class Joined(NamedTuple):
-    """Sets of parts over the units that all of them have, in one order, and how many units each has beside those."""
+    """Sets of parts over their common units, in one order, and the number of other units of each."""
 
     parts: dict[str, Parts]
     unpaired: dict[str, int]

@@ -1,4 +1,4 @@
-"""Rows of a run summed per dialogue: what paired tests work on."""
+"""Rows of a run summed per dialogue, the input of paired tests."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _FIGURE = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?(( ± ?| … | → | \()[+-]?[\d.]
 
 
 def escape_formula(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula: those begin with an apostrophe. Control characters are shown."""
+    """A cell that no spreadsheet runs as a formula: it gets an apostrophe. Control characters are shown."""
     cell = "".join(
         repr(c)[1:-1] if c in BIDI or (unicodedata.category(c) == "Cc" and c not in "\n\t") else c for c in cell
     )
@@ -46,7 +46,7 @@ def one_line(cell: str) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """Text cells under a heading each; the first `labels` columns are words, the rest figures."""
+    """Text cells with headings; the first `labels` columns are words, the others numbers."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -229,7 +229,7 @@ def score_tables(
 def _lay_out(
     scores: Sequence[Score], kind: str, intervals: bool, best: Container[Place], printed: Mapping[str, str]
 ) -> Table:
-    """A row per metric, a column per system and group; of a kind of group, a row per group, a column per metric."""
+    """One row per metric and one column per system and group; for a kind of group, one row per group."""
     places: dict[tuple[str, str, str], Score] = {
         ((s.group, s.metric, s.system) if kind else (s.metric, s.group, s.system)): s for s in scores
     }

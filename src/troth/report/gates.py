@@ -38,7 +38,7 @@ EXAMPLE = 'for example "pass^1" = { margin = 2 }'
 
 
 class GateRule(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is asked of a metric, in the units that are printed: one limit or several."""
+    """One or several limits of a metric, in the printed units."""
 
     metric: str
     margin: float | None = None  # loss against the base that is accepted
@@ -228,7 +228,7 @@ def describe_limit(outcome: GateOutcome | LevelOutcome) -> str:
 
 
 def describe_doubt(outcome: GateOutcome | LevelOutcome, clusters: str) -> str:
-    """Why a gate cannot decide, and what would do."""
+    """Why a gate cannot decide, and how many dialogues would."""
     if isinstance(outcome, GateOutcome):
         needed = f"about {outcome.needed} {clusters} would decide" if outcome.needed else outcome.reason
         return f"too few {clusters} to tell: {needed}"

@@ -57,13 +57,13 @@ class Source:
 
     @cached_property
     def header(self) -> Header:
-        """What the run's dialogues are about as a whole."""
+        """The header of the run's dialogues."""
         header: Header = self.result.explorer().header
         return header
 
     @cached_property
     def tallies(self) -> Tallies:
-        """What the run's dialogues or responses say; empty if it has none."""
+        """Counts of the run's dialogues or responses; empty if it has none."""
         return self.read(lambda _: None)
 
     def read(self, also: Callable[[DialogueView], None]) -> Tallies:
@@ -82,7 +82,7 @@ class Source:
 
     @cached_property
     def trials(self) -> list[TrialFacts]:
-        """What the run's trajectories say; empty if it has none."""
+        """Facts of the run's trajectories; empty if it has none."""
         return self.read_trials(lambda _: None)
 
     def read_trials(self, also: Callable[[TrajectoryView], None]) -> list[TrialFacts]:
@@ -202,7 +202,7 @@ class ScoredSystem:
 
     @property
     def tally(self) -> TrackTally:
-        """What its verdicts say, turn by turn."""
+        """Counts of its verdicts, turn by turn."""
         return self.source.tallies.track(self.system)
 
     @property
@@ -241,7 +241,7 @@ class ScoredSystem:
 
     @cached_property
     def _mine(self) -> Mask:
-        """Which of the run's dialogues are this system's, and looked at."""
+        """Mask of the run's dialogues that this system has and that are compared."""
         sums = self.source.sums
         if self.among is None:
             return sums.has_dialogues(self.system)

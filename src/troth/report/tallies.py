@@ -1,4 +1,4 @@
-"""What the report counts in a run's dialogues besides its scores, in one pass.
+"""Counts of a run's dialogues besides its scores, made in one pass.
 
 JGA by service, which slots are wrong and how, which turns have no prediction, and the acts of responses.
 """
@@ -15,7 +15,7 @@ from troth.storage.explorer import ActView, AnswerView, DialogueView, ResponseVi
 
 
 class Answered(NamedTuple):
-    """A response, and where it stands."""
+    """A response, with its dialogue and turn."""
 
     dialogue: str
     set: str
@@ -24,7 +24,7 @@ class Answered(NamedTuple):
 
 @dataclass(frozen=True)
 class SlotErrors:
-    """Mistakes by slot and kind, counted where they are made, and the turns in which they stand."""
+    """Mistakes by slot and kind, counted in the turn where they are made, and the number of turns that they last."""
 
     made: dict[str, Counter[str]] = field(default_factory=dict)
     turns: Counter[str] = field(default_factory=Counter)
@@ -45,7 +45,7 @@ class SlotErrors:
 
 
 class TrackTally:
-    """What one system made of the dialogues of a run; verdicts on states are of the original test set alone."""
+    """Counts of one system on the dialogues of a run; verdicts on states are counted on the original test set only."""
 
     def __init__(self) -> None:
         self.answers: list[Answered] = []
@@ -98,12 +98,12 @@ class TrackTally:
 
     @property
     def acts(self) -> Iterator[tuple[Answered, ActView]]:
-        """Every act that the system's responses were to convey."""
+        """Every act that the system's responses should convey."""
         return ((answered, act) for answered in self.answers for act in answered.answer.acts)
 
 
 class Tallies:
-    """What the dialogues, or the responses to documents, of a run say."""
+    """Counts of the dialogues, or of the responses to documents, of a run."""
 
     def __init__(self, wanted: Collection[tuple[str, int | None]]) -> None:
         """`wanted`: turns, by dialogue and number, to keep the text of."""
@@ -130,5 +130,5 @@ class Tallies:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the run has nothing to look at one by one."""
+        """Whether the run has neither dialogues nor responses."""
         return not self.dialogues and not self.responses

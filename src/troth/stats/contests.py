@@ -42,7 +42,7 @@ def best_scores(result: Result) -> frozenset[Marked]:
 
 
 def unbeaten(scores: Sequence[Score], test: PairTest | None = None) -> frozenset[Marked]:
-    """The scores to print in bold: for each metric and group the best one, and those that a test does not tell from it.
+    """The scores to print in bold: for each metric and group the best, and those not significantly different from it.
 
     A score stands with the best unless the paired randomisation test against the best rejects at 0.05, with Holm's
     correction over the systems. Without a test, the best value stands alone. Nothing is marked where there is a single
@@ -135,7 +135,7 @@ def _count(moved: _Moved, shared: NDArray[np.bool_], extreme: Array, defined: Ar
     """Adds how often each pair differs at least as much as it does without a swap, and how often it is defined."""
     systems, metrics = moved.num.shape
     num, den = moved.num, moved.den
-    same = num[:, shared] - 2 * moved.sums[:, :, :metrics][:, :, shared]  # what is left of a system in a difference
+    same = num[:, shared] - 2 * moved.sums[:, :, :metrics][:, :, shared]  # what stays in a difference
     top, bottom = moved.sums[:, :, :metrics][:, :, ~shared], moved.sums[:, :, metrics:]
     for i in range(systems - 1):
         rest = slice(i + 1, systems)

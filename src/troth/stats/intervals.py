@@ -115,7 +115,7 @@ def _spread(pulls: Array, strata: NDArray[np.int64]) -> float:
 
 
 def is_share(num: Array, den: Array) -> bool:
-    """Whether every numerator lies between 0 and its denominator, but for rounding."""
+    """Whether every numerator is between 0 and its denominator, except for rounding."""
     slack = 1e-9 * np.abs(den)
     return bool(((num >= -slack) & (num <= den + slack)).all())
 
@@ -197,7 +197,7 @@ def auroc(scores: ArrayLike, labels: ArrayLike, documents: ArrayLike, *, confide
 
     The degrees of freedom are those of Welch and Satterthwaite, from the documents with a positive and those with a
     negative. As many pairs as the fewer of these can be drawn without a common document: the exact interval of a share
-    (Clopper and Pearson) for so many pairs holds whatever the distribution, and no end lies beyond it. At 1 (and at 0),
+    (Clopper and Pearson) for this many pairs holds for any distribution, and no end lies beyond it. At 1 (and at 0),
     where leaving out a document changes nothing, the interval is its one-sided bound.
     """
     check_confidence(confidence)

@@ -91,7 +91,7 @@ def bounds(change: Change, confidence: float) -> tuple[float, float]:
 
     The t distribution is symmetric, while losses that come as a few whole dialogues are not: their number has the
     Poisson distribution, whose upper bound is about k + z √k + (z² + 2)/3. The last term, times the skewness that
-    dialogues have, is what the lower bound is lowered by.
+    dialogues have, is subtracted from the lower bound.
     """
     t = quantiles.t(confidence, change.dialogues - 1)
     low = change.difference - t * change.error

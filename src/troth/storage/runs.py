@@ -38,7 +38,7 @@ LARGEST = 1e15  # of a score, a numerator or a denominator: beyond it, sums lose
 
 
 class Run(msgspec.Struct, frozen=True):
-    """The content of `run.json`: what was run, with what, and the scores."""
+    """The content of `run.json`: task, options, inputs and scores."""
 
     command: str
     arguments: dict[str, Any]

@@ -35,7 +35,7 @@ class TaskPrompt(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """A way to put an example whose answer is one of two: what stands for the labels 0 and 1."""
+    """A prompt for examples with one of two answers: the texts for the labels 0 and 1."""
 
     source: str
     no: str

@@ -109,7 +109,7 @@ class Fitting:
 
     model: Trainable[Any]
     examples: Sequence[Any]
-    dev: Sequence[Any] = ()  # examples of which the loss is measured
+    dev: Sequence[Any] = ()  # examples to measure the loss on
     evaluate: Callable[[], Metrics] | None = None  # further measures of the model as it is
     keep: Mapping[str, Key] = field(default_factory=dict)  # folder to key; the first decides when to stop
     report: Callable[[int, Metrics], None] = lambda _step, _metrics: None  # to TensorBoard and others
@@ -308,7 +308,7 @@ class _Run:
 
 
 def _find_nearest(points: Sequence[Metrics], distances: Distances) -> tuple[int, float]:
-    """The evaluation whose model is kept, and how far it is now: each newcomer replaces it where it is nearer.
+    """The best evaluation, whose model is kept, and its distance: a new one replaces it if it is nearer.
 
     Distances of earlier evaluations change with each further one, so the choices are made again from the first on.
     """

@@ -70,4 +70,4 @@ def lines(counts: Counter[tuple[str, str]]) -> Iterator[str]:
     """One line for each slot and difference that explains many wrong values, the most frequent first."""
     for (slot, name), count in counts.most_common(SHOWN):
         if count >= FEWEST:
-            yield f"{count} wrong {slot} values equal gold once {name}"
+            yield f"{count} wrong {slot} values equal gold if {name}"

@@ -164,7 +164,7 @@ class Scorer:
     ) -> dict[str, tuple[Values, Values]]:
         """Score the frames of a turn; returns each service's states, for the next turn to be compared with.
 
-        In SGD a frame stands only where its service is talked about, so a service's history skips turns; where a
+        In SGD a turn has a frame only if its service is talked about, so a service's history skips turns; where a
         turn's states are complete (`scope="state"`), the turn before is the history.
         """
         comparer, whole = self.comparer, self.profile.scope == "state"
@@ -180,7 +180,7 @@ class Scorer:
         after = {} if whole else before
         services: Collection[str] = golds
         if whole:
-            # A service that neither side has anything of is not there, whether or not the file has a frame for it.
+            # A service without values on either side does not count, whether or not the file has a frame for it.
             every = dict.fromkeys((*golds, *preds))
             services = [s for s in every if (s in preds and preds[s][0]) or _is_annotated(golds.get(s, NOTHING))]
         scores: dict[str, Mapping[str, float]] = {}
@@ -203,7 +203,7 @@ class Scorer:
             self._rows.extend((*states, *self._annotations.score(gold, mine[1], theirs[1], missing=missing)))
         if whole and not services and not (pred is None and skip):
             self.slot_scores[number] = scores
-            # A turn in which nothing is asked for on either side is right, and counts.
+            # A turn without values on either side is right, and counts.
             right = float(pred is not None)
             wrong = 0.0 if pred is not None else INF
             self._rows.extend(
@@ -236,7 +236,7 @@ class Scorer:
     def _states(
         self, place: tuple[int, int, str], was: tuple[Values, Values], now: tuple[Values, Values], missing: bool
     ) -> tuple[tuple[float, ...], Mapping[str, float]]:
-        """The first part of a frame's row, everything that has to do with states, and the score of each slot."""
+        """The first part of a frame's row (scores of its states), and the score of each slot."""
         dialogue, number, service = place
         last = self._last.get(service)
         if last is None or last.now != now or last.was != was:
@@ -308,11 +308,11 @@ class Scorer:
         return Frames(rows, self.profile, self._ontology(), self.dialogues, list(self.services))
 
     def slot_table(self) -> Floats:
-        """One row a slot that gold or prediction has, a column per field of `SlotRow`."""
+        """One row per slot that gold or prediction has, one column per field of `SlotRow`."""
         return np.frombuffer(self._slot_rows, dtype=np.float64).reshape(-1, len(SLOT_COLUMN)).copy()
 
     def _ontology(self) -> int | None:
-        """How many slots there are to track, for slot accuracy over turns."""
+        """Number of slots of the ontology, for slot accuracy over turns."""
         multiwoz = self.gold_services and self.gold_services <= normalize.MULTIWOZ_DOMAINS
         if multiwoz and not self.profile.is_restricted:
             return normalize.MULTIWOZ_SLOTS  # also where MultiWOZ 2.2's schema lists slots that nobody tracks

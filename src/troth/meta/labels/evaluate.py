@@ -162,7 +162,7 @@ def _count_unlabelled(data: ResponseSet) -> int:
 
 
 class _DevFit(NamedTuple):
-    """What dev says of each metric, or why it says nothing; and notes on what of dev had no part in it."""
+    """Each metric's calibration on dev, or the reason why there is none; and notes on unused parts of dev."""
 
     fitted: dict[str, Fitted | str]
     notes: list[str]

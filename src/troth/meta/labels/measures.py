@@ -75,7 +75,7 @@ P = Metric("p", "p-value", "of a difference, with Holm's correction", scale="p",
 
 @dataclass(frozen=True)
 class JudgedMetric:
-    """One metric on the labelled responses, and what dev says of its scores."""
+    """One metric on the labelled responses, with its calibration on dev."""
 
     metric: Metric
     recipe: Any

@@ -154,7 +154,7 @@ def open_archive(path: str) -> explorer.Archive:
 
 
 def sheet_rows(dialogues: Iterable[explorer.DialogueView], system: str, of: Of) -> list[SheetRow]:
-    """Every act of a system's responses that has a verdict, from turns that pass validation or fail it, or from all."""
+    """Acts with a verdict, from a system's turns that pass validation, that fail it, or from all."""
     rows = []
     for response in collect_responses(dialogues).get(system, ()):
         answer = response.answer

@@ -77,7 +77,7 @@ _Written = tuple[str, DialogueCounts]  # the name of a new file, and how much is
 
 @keywords(VarySettings)
 def vary(data: Path, out: Path, **options: Any) -> list[Variation]:
-    """Writes `data` under variants of its schema to folders of the new folder `out`; returns what each of them is.
+    """Writes `data` under variants of its schema to folders of the new folder `out`; returns a record of each variant.
 
     `data` is a folder or file of dialogues in SGD's layout with its schema.json, a schema alone, or a file of tools
     (function definitions). `with_` says where variants come from: "published", "compose", "backtranslate", "paraphrase"

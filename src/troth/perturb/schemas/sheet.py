@@ -142,7 +142,7 @@ def write_paraphrases(collected: CollectedParaphrases, out: Path) -> None:
 
 
 def _questions(schema: Schema) -> dict[str, _Question]:
-    """What is asked, by id: the number of a text in the schema, and a mark of the schema. Ids do not show names."""
+    """The questions by id: the number of a text in the schema, and a mark of the schema. Ids do not show names."""
     every = [(service, path, text) for service in schema.values() for path, text in texts(service)]
     mark = hashlib.sha256(msgspec.json.encode([(s.name, *rest) for s, *rest in every])).hexdigest()[:6]
     asked: dict[str, _Question] = {}

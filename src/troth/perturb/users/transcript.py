@@ -1,4 +1,4 @@
-"""What speech recognisers and keyboards do to the user's text: case, punctuation and digits lost, keys slipped.
+"""Errors of speech recognisers and keyboards in the user's text: case, punctuation and digits lost, keys slipped.
 
 Values keep their characters, except capitals. A value in lower case is updated in the annotation: the act has the new
 form, and the state has it beside the other forms, so that spans still match the annotation.

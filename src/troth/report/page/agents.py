@@ -112,7 +112,7 @@ def _claims_facts(system: ScoredSystem, _: Score) -> Iterator[str]:
 
 
 def _costs(system: ScoredSystem) -> list[Score]:
-    """What a solved trial costs; tokens, seconds and money first."""
+    """The cost of a solved trial; tokens, seconds and money first."""
     scores = [
         s
         for s in (system.known_score(m.name) for m in system.source.result.metrics if "usage" in m.needs)
@@ -126,7 +126,7 @@ def _trials(system: ScoredSystem) -> list[TrialFacts]:
 
 
 def _by_task(system: ScoredSystem) -> dict[str, list[float]]:
-    """What each trial of each task came to, of tasks with several."""
+    """The outcome of each trial, for tasks with several trials."""
     tasks: dict[str, list[float]] = {}
     for trial in _trials(system):
         if trial.solved is not None:
@@ -204,7 +204,7 @@ def _change(system: ScoredSystem, change: UnitChange) -> Example:
 
 
 def _notes(systems: Sequence[ScoredSystem]) -> list[Block]:
-    """What the runs note: blocks that were not read, rows that were joined or skipped, and others."""
+    """The notes of the runs: blocks that were not read, rows that were joined or skipped, and others."""
     notes = dict.fromkeys(str(note) for system in systems for note in system.source.result.notes)
     return [Heading("Notes of the runs"), *(Text(f"{note}.") for note in notes)] if notes else []
 
@@ -260,7 +260,7 @@ def _shares(id: str, title: str, systems: Sequence[ScoredSystem], units: Sequenc
 
 
 def _tools_chart(systems: Sequence[ScoredSystem]) -> Chart:
-    """Calls that gold has otherwise, by tool and kind: a small chart for each of several systems."""
+    """Calls that differ from gold, by tool and kind: one small chart per system."""
     faults = {system.name: _faults(_trials(system)) for system in systems}
     totals: Counter[str] = Counter()
     for mine in faults.values():

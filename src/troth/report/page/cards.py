@@ -26,7 +26,7 @@ FEW = "° Few cases:"  # of intervals that rest on little, or are not there
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one kind of run adds to the page: cards, a section, and sentences for the summary."""
+    """The contribution of one kind of run to the page: cards, a section, and sentences for the summary."""
 
     systems: Sequence[ScoredSystem] = ()
     cards: Sequence[Card] = ()
@@ -150,7 +150,7 @@ def grid(frame: GridHead, lines: Sequence[Line], contest: Contest, index: int = 
 def metrics_grid(
     id: str, contest: Contest, groups: Mapping[str, str] = GROUPS, note: str = NOTE, index: int = 0
 ) -> Grid:
-    """A row per metric and a column per group of a single system; of several, a row per metric and group.
+    """For one system, one row per metric and one column per group; for several, one row per metric and group.
 
     Groups other than `all` are shown for the metrics that are tested, and are not tested themselves.
     """

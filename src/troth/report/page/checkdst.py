@@ -51,7 +51,7 @@ def _sentence(system: ScoredSystem, score: Score) -> str:
 
 
 def _describe_units(scores: Sequence[Score]) -> str:
-    """What JGA is over. State tracking has parts of a unit right where values match in part, and CheckDST has not."""
+    """The units of JGA. In state tracking a unit can be partly right; in CheckDST it cannot."""
     soft = any(score.recipe.get("match", "").startswith("fuzzy") for score in scores)
     return words.unit_noun(*scores) + (" that are right or wrong" if soft else "")
 
@@ -143,8 +143,7 @@ def _checkpoint_charts(systems: Sequence[ScoredSystem]) -> list[Block]:
 
 
 def _table(contest: Contest, index: int) -> Grid:
-    """A row per set, as the paper's tables have it; with several systems, a row per set and system; with many, a row
-    per system."""
+    """One row per set, as in the paper's tables; for several systems per set and system, for many per system."""
     systems = contest.systems
     single = len(systems) == 1
     sets = dict.fromkeys(["", *(metric.variant for system in systems for metric in system.derived_metrics("cjga"))])
@@ -190,7 +189,7 @@ def _title(system: ScoredSystem, name: str) -> str:
 
 
 def _flip_examples(systems: Sequence[ScoredSystem]) -> list[Block]:
-    """Single flips, those that begin something first; of several systems some of each, to be chosen by system."""
+    """Single flips, first those that begin a run of flips; for several systems some of each."""
     items: list[Example] = []
     for system in systems:
         flips = sort_causes_first(system.findings(Flip))
@@ -213,7 +212,7 @@ def _flip_examples(systems: Sequence[ScoredSystem]) -> list[Block]:
 
 
 def sort_causes_first(flips: Sequence[Flip]) -> list[tuple[Flip, bool]]:
-    """Flips that begin something, then those that carry on the flip of the turn before, which are told as such."""
+    """Flips that begin a run of flips, then those that continue the flip of the turn before, marked as such."""
     keys = {(flip.dialogue, flip.service, flip.perturbation, flip.right, flip.turn) for flip in flips}
     pairs = [
         (flip, (flip.dialogue, flip.service, flip.perturbation, flip.right, (flip.turn or 0) - 1) in keys)

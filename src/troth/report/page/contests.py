@@ -1,6 +1,6 @@
-"""Systems of a section against each other: what differs beyond noise, from whichever base the reader takes.
+"""Compares the systems of a section: differences beyond noise, from any base that the reader selects.
 
-All tests of a section against one base are one family for Holm's correction. What is best in a row (bold) is a question
+All tests of a section against one base are one family for Holm's correction. The best of a row (bold) is a question
 of its own, with a correction over that row.
 """
 
@@ -51,7 +51,7 @@ class Contest:
 
     @cached_property
     def metrics(self) -> list[str]:
-        """What is tested against a base: headline metrics if there are any; none that derives from another of the run.
+        """The metrics tested against a base: headline metrics if there are any; none that derives from another one.
 
         Twenty metrics that say much the same, tested together, would leave none of them a chance to be told. So a
         metric that repeats another one that is tested is not tested itself.
@@ -99,7 +99,7 @@ class Contest:
 
     @cached_property
     def best(self) -> frozenset[Marked]:
-        """What is in bold. Groups of units are not tested, and nothing of them is marked."""
+        """The scores in bold. Groups of units are not tested and not marked."""
         whole = [score for score in self.scores if score.group == ALL]
         return unbeaten(whole, self.test) if len(self.systems) > 1 else frozenset()
 
@@ -115,7 +115,7 @@ class Contest:
         return (theirs or 0.0) - (ours or 0.0)
 
     def range(self, base: str, other: str, metric: str) -> tuple[float | None, float | None]:
-        """The 95% interval of a difference; nothing where two systems cannot be compared."""
+        """The 95% interval of a difference; empty if two systems cannot be compared."""
         if math.isnan(self.test(base, other, metric)):
             return None, None
         sides = [side for name in (base, other) for side in self.system(name).sums(metric)]
@@ -178,7 +178,7 @@ def _ranges(contest: Contest) -> dict[str, list[tuple[float | None, float | None
 
 
 class SummaryLine(str):
-    """A sentence of the summary, with the size of the difference that it tells: the largest is told first."""
+    """A sentence of the summary, with the size of its difference."""
 
     __slots__ = ("size",)
     size: float  # of a share; 0 where nothing differs beyond noise
@@ -201,7 +201,7 @@ def sort_lines(lines: Iterable[str]) -> list[str]:
 
 
 def summary_lines(contest: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> list[str]:
-    """What the summary says of several systems, the largest difference first. `marks`: those of the page (`tested`).
+    """Sentences of the summary on several systems, the largest difference first. `marks`: those of the page (`tested`).
 
     It speaks of some metrics, and of the one in which systems differ most beyond noise.
     """
@@ -261,7 +261,7 @@ def _pair(contest: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequenc
 
 
 def _leader(contest: Contest, marks: Mapping[str, Sequence[str]], metric: str) -> str:
-    """The best of three systems or more, and those that the marks of the page do not tell from it."""
+    """The best of three systems or more, and those that the page does not mark as different from it."""
     best = _best_system(contest, metric)
     letters = marks[best.name][contest.metrics.index(metric)]
     near = [
@@ -337,7 +337,7 @@ def _explain_uncompared(base: ScoredSystem, other: ScoredSystem, metrics: Iterab
 
 
 def _recipes(ours: Score, theirs: Score) -> str:
-    """What tells two recipes apart: the profile, or the first rule that differs."""
+    """The difference of two recipes: the profile, or the first rule that differs."""
     our_recipe, other = ours.recipe, theirs.recipe
     keys = [key for key in (other | our_recipe) if our_recipe.get(key) != other.get(key)]
     key = "profile" if "profile" in keys else keys[0] if keys else ""

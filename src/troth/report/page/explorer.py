@@ -40,20 +40,20 @@ Values = tuple[str, ...]
 
 @dataclass
 class _Track:
-    """What one system made of a dialogue: turns by their number, and answers."""
+    """One system's verdicts on a dialogue: turns by their number, and answers."""
 
     turns: dict[int, Any]
     answers: list[Any]
 
     def differs(self, other: _Track) -> bool:
-        """Whether both say something of the same thing, and not the same."""
+        """Whether both have a value for the same key, and the values differ."""
         pairs = ((self.turns, other.turns), (self.answers, other.answers))
         return any(x and y and x != y for x, y in pairs)
 
 
 @dataclass
 class _Dialogue:
-    """All that runs have of one dialogue; gold's states as the first run has them."""
+    """Everything that runs have on one dialogue; gold's states are those of the first run."""
 
     set: str
     id: str
@@ -63,7 +63,7 @@ class _Dialogue:
     tracks: dict[str, _Track] = field(default_factory=dict)
 
     def agrees(self, view: DialogueView) -> bool:
-        """Whether nothing that both have differs; a run may know of a turn without its text."""
+        """Whether everything that both have is equal; a run may have a turn without its text."""
         for said in view.utterances:
             speaker, text = self.said.get(said.index, (_speaker(said.speaker), ""))[:2]
             if speaker != _speaker(said.speaker) or (text and said.text and text != said.text):
@@ -213,7 +213,7 @@ class Pack:
 
 
 def pack(sources: Sequence[Source]) -> Pack:
-    """The dialogues of all runs, which are read on the way."""
+    """Reads and packs the dialogues of all runs."""
     packed = Pack()
     for source in sources:
         packed.add(source)

@@ -17,7 +17,7 @@ DASHES = ([1, 0], [7, 3], [2, 3], [9, 3, 2, 3])
 
 
 def page_charts(page: Page) -> Iterator[tuple[str, Chart]]:
-    """Every chart under a file's name of its own, numbered from the second of a name on."""
+    """Every chart with a unique file name; from the second of a name on, numbered."""
     used: set[str] = set()
     for section in page.sections:
         for block in section.blocks:

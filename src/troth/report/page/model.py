@@ -1,4 +1,4 @@
-"""What the page is made of: cards, charts, tables, examples.
+"""The elements of the page: cards, charts, tables, examples.
 
 Everything the page shows is one of these records, encoded as JSON for the script in the page. A chart is its data, one
 row per mark, with the names of the columns that say where the mark goes: the script draws it, `figures` draws the same
@@ -29,7 +29,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ContestMarks(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Systems against each other: what the script marks, from the base that the reader chooses."""
+    """Comparison of systems: the marks that the script sets for the base that the reader selects."""
 
     systems: list[str]  # best first
     metrics: list[str]

@@ -59,7 +59,7 @@ def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
 
 
 def summary_lines(contest: Contest) -> list[str]:
-    """What the summary says: tools that are fragile beyond noise."""
+    """Sentences of the summary: tools that are fragile beyond noise."""
     fragile = [
         effect.what for effect in _effects(contest) if _is_tool(effect) and _loses(effect) and effect.effect.certain
     ]

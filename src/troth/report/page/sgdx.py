@@ -20,7 +20,7 @@ QUESTION = CardQuestion(
 
 
 class SgdxMetrics(NamedTuple):
-    """What the metrics of a run are called: all are derived from one metric, which is JGA unless another was chosen."""
+    """Names of the metrics of a run: all are derived from one metric, by default JGA."""
 
     base: str
     original: str
@@ -43,7 +43,7 @@ def metrics_of(system: ScoredSystem) -> SgdxMetrics:
 
 
 def headline(systems: Sequence[ScoredSystem]) -> list[str]:
-    """The metric that the summary speaks of."""
+    """The metric of the summary."""
     return [metrics_of(systems[0]).average] if systems else []
 
 
@@ -63,7 +63,7 @@ def _sentence(system: ScoredSystem, score: Score) -> str:
 
 
 def _title(system: ScoredSystem) -> str:
-    """The title of the metric that the run is about, which the run itself may not have."""
+    """The title of the metric that the run's metrics derive from; the run itself may not have it."""
     called = metrics_of(system)
     first, wording = next(((name, label) for label, name in called.wordings.items()), (called.base, ""))
     return words.base_title(system.metric(first).title, wording)

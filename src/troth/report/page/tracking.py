@@ -72,7 +72,7 @@ def _sentence(system: ScoredSystem, score: Score) -> str:
 
 
 class WrongUnits(NamedTuple):
-    """Units that are wrong, those of them with a prediction, and of these, those wrong only through an earlier turn."""
+    """Numbers of wrong units: all, those with a prediction, and of these those with inherited errors only."""
 
     all: int
     predicted: int

@@ -77,7 +77,7 @@ def base_title(title: str, variant: str) -> str:
 
 
 def unit_noun(*scores: Score) -> str:
-    """What scores are over: turns or frames; units where they differ, or do not say."""
+    """The noun for the units of scores: turns or frames; "units" if they differ or are unknown."""
     units = {score.recipe.get("unit", "unit") for score in scores}
     return (units.pop() if len(units) == 1 else "unit") + "s"
 

@@ -69,7 +69,7 @@ def _check_options(alpha: float, top_p: float) -> None:
 
 
 class Without:
-    """The second context of a generation: the history alone, and what was generated so far.
+    """The second context of a generation: the history alone, and the tokens generated so far.
 
     `logits(seen)` is given what the processor is given: the first context and all tokens since. Rows may have changed
     places since the last call, as beams do; a row's place before is found by its tokens, among the rows of its prompt.
@@ -223,7 +223,7 @@ class Paired(LogitsProcessor):  # type: ignore[misc]
 class Unpaired(LogitsProcessor):  # type: ignore[misc]
     """Decoding with α = 0, which needs no second context: the top-p mask alone.
 
-    To sample, each row has a generator of its own: what it gets does not depend on what else is in its batch.
+    To sample, each row has its own generator: its tokens do not depend on the other rows of its batch.
     """
 
     def __init__(self, *, top_p: float = 1.0, draws: Sequence[Any] | None = None, temperature: float = 1.0) -> None:

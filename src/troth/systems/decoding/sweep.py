@@ -76,7 +76,7 @@ class PickedSetting(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class SweepSettings(GenerateSettings, ScoringSettings):
-    """Which settings to try, and what to score their responses by."""
+    """The settings to try, and the metrics for their responses."""
 
     metrics: Any = option(
         ("pmi_faith", "nli"),
@@ -167,7 +167,7 @@ def _metric_values(system: GradedSystem, metric: Metric) -> MetricValues:
 
 
 def _list_unscored(systems: Sequence[GradedSystem]) -> Iterator[str]:
-    """What has no value, by setting; in one line where it is the same for all of them."""
+    """Metrics without a value, by setting; one line if they are the same for all settings."""
     where: dict[str, list[str]] = {}
     for system in systems:
         for note in system.notes():
@@ -190,7 +190,7 @@ def grid(alphas: Sequence[float], ps: Sequence[float]) -> list[Key]:
 
 
 def judge(metrics: Sequence[Metric]) -> Metric | None:
-    """The metric of faithfulness to pick by: PMI-Faith, as in the paper, if it is there; otherwise the first."""
+    """The metric of faithfulness that selects the setting: PMI-Faith, as in the paper, if present; else the first."""
     return PMI_FAITH if PMI_FAITH in metrics else next(iter(metrics), None)
 
 
@@ -207,7 +207,7 @@ def _check_range(numbers: Sequence[float]) -> MetricRange:
 
 
 def plain_range(plain: Numbers) -> MetricRange | None:
-    """The lowest and the highest value of plain decoding; None where it has no two."""
+    """The lowest and the highest value of plain decoding; None if it has fewer than two."""
     known = [value for value in plain if value is not None]
     return MetricRange(min(known), max(known)) if len(set(known)) > 1 else None
 

@@ -67,7 +67,7 @@ class Responses(msgspec.Struct, frozen=True):
     models: int  # sets of weights in memory
     seconds: float  # of decoding
     changed: int | None  # responses that are not the likeliest; None: the reranker was not asked
-    faithful: int | None  # those of which every act that can be judged follows
+    faithful: int | None  # responses that entail all acts that can be judged
     signature: str | None  # of the reranker
     notes: tuple[str, ...] = ()
 

@@ -75,7 +75,7 @@ class TrainedGenerator(msgspec.Struct, frozen=True):
     folder: str
     steps: int
     trained: int  # numbers that were trained,
-    parameters: int  # of so many
+    parameters: int  # all parameters
     best: dict[str, float]  # by the folder of a kept model: the value that it was kept for
 
 

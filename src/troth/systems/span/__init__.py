@@ -49,7 +49,7 @@ class SpanRecipe(Recipe, frozen=True):
 
 
 class SpanModel(Tracking, TrainableTracker[SpanExample]):
-    """An encoder, of which the upper layers are trained, and queries that look at what it read."""
+    """An encoder with trained upper layers, and queries that attend to its output."""
 
     factors: ClassVar[Mapping[str, float]] = {"layers.": 0.2}  # pretrained layers need smaller steps than new ones
 

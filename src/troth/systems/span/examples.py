@@ -27,7 +27,6 @@ from troth.systems.span.memory import (
     normalize_words,
     recall,
     sources,
-    spoken,
     value_at,
 )  # fmt: skip
 

@@ -38,7 +38,7 @@ Memory = dict[str, ServiceMemory]  # by service
 
 
 def recall(turn: TrackerTurn, layouts: Mapping[str, Layout]) -> Memory:
-    """What the annotation says before `turn`: the states before it, and what the system offered up to the turn before.
+    """The annotation before `turn`: the states before it, and the system's offers up to the turn before.
 
     What the system said last is not in it: that is for the tracker to understand.
     """
@@ -78,12 +78,12 @@ def normalize_words(text: str) -> str:
 
 
 def sources(layouts: Mapping[str, Layout], service: str) -> list[Source]:
-    """The slots of the other services of a dialogue, whose values a slot of `service` may take over."""
+    """The slots of other services of a dialogue that a slot of `service` may take its value from."""
     return [(other, slot) for other, layout in layouts.items() if other != service for slot in layout.slots]
 
 
 def value_at(memory: Memory, source: Source) -> str | None:
-    """What a slot of another service holds: its state, else what the system offered for it."""
+    """The value of a slot of another service: from its state, else from the system's offers."""
     known, slot = memory[source[0]], source[1]
     value = known.state.get(slot, known.offered.get(slot))
     return None if value == DONTCARE else value

@@ -1,4 +1,4 @@
-"""The network: the upper layers of an encoder read the turn, and queries of the schema look at what they found.
+"""The network: the upper layers of an encoder read the turn, and queries of the schema attend to their output.
 
 The lower layers of the encoder stay as they were pretrained, and the same encoder, whole and unchanged, makes the
 vectors of the schema. So two trackers differ in their upper layers only.
