@@ -110,7 +110,7 @@ def annotate_dialogues(
     source, sheet = names.path_of(run), names.path_of(out)
     sheets.check_sheet(sheet)
     record = runs.load(source)
-    whole = [score for score in record.scores if score.group == ALL and _is_correlated(score.metric)]
+    whole = [score for score in record.scores if score.group == ALL and score.metric.partition("@")[0] in CORRELATED]
     if record.command != "dst" or not whole:
         raise UserError("not a run with jga, aga or fga", file=source, hint="make one with troth dst … --out RUN")
     name = select_system(list(dict.fromkeys(score.system for score in whole)), system, source)
@@ -128,10 +128,6 @@ def annotate_dialogues(
     key = DialogueKey("fga", __version__, source, name, seed, recipes, items)
     sheets.write(sheet, FGA_STUDY, {id: (one.log,) for id, one in items.items()}, key)
     return key
-
-
-def _is_correlated(metric: str) -> bool:
-    return metric.partition("@")[0] in CORRELATED
 
 
 def _dialogue_values(run: str, system: str, metrics: Sequence[str]) -> dict[str, dict[str, float]]:
@@ -196,15 +192,11 @@ def dialogue_scores(
     for name, of in ({} if key is None else key.recipes).items():
         metric = PEARSON.on(name)
         items = [] if key is None else [(key.items[id].values.get(name), answers) for id, answers in votes.items()]
-        known = [(value, _satisfied_share(answers)) for value, answers in items if value is not None]
+        known = [(value, answers.count(("yes",)) / len(answers)) for value, answers in items if value is not None]
         scores.append(_pearson(system, metric, known, recipe | {"metric": f"[{of}]"}, how))
         metrics.append(metric)
     scores.append(kappa(rated, FGA_STUDY.categories, how, recipe))
     return scores, [*metrics, KAPPA]
-
-
-def _satisfied_share(answers: Sequence[Answers]) -> float:
-    return sum(answer == ("yes",) for answer in answers) / len(answers)
 
 
 def _pearson(

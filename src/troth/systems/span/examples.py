@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from troth.core.records import Act, Frame
+from troth.core.records import Frame
 from troth.systems.data import TrackerTurn
 from troth.systems.span.layout import Layout
 from troth.systems.span.memory import (
@@ -190,7 +190,8 @@ class _Labels:
         intent = frame.state.active_intent
         if intent is not None:
             self.target.intent[...] = 0 if intent == "NONE" else self.layout.intents.get(intent, IGNORED)
-        places, told = self._find_spans(frame, user=True), _informed_slots(frame.acts)
+        places = self._find_spans(frame, user=True)
+        told = {act.slot for act in frame.acts if act.act == "INFORM"}
         for number, slot in enumerate(self.layout.slots):
             values = frame.state.slot_values.get(slot)
             self.target.requested[number] = slot in (frame.state.requested_slots or ())
@@ -233,7 +234,3 @@ class _Labels:
             if place is not None:
                 found[span.slot] = place
         return found
-
-
-def _informed_slots(acts: Sequence[Act]) -> set[str]:
-    return {act.slot for act in acts if act.act == "INFORM"}
