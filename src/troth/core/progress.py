@@ -40,6 +40,11 @@ def within(display: Display) -> Iterator[None]:
         _DISPLAY.reset(before)
 
 
+def silence_bars() -> None:
+    """From here on, bars are not drawn: those of a worker would be drawn over those of its parent."""
+    _DISPLAY.set(lambda *_: None)
+
+
 @contextmanager
 def _display() -> Iterator[Display]:
     active = _DISPLAY.get()
