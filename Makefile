@@ -7,6 +7,9 @@ LIGHT := $(VENV)/.demo-ready
 READY := $(VENV)/.ready
 DOCS := $(VENV)/.docs-ready
 
+# Where it is set, every process would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: models demo picture browser test test-fast torture lint bench simulate docs stub nli strong tracker experiments clean
 
 # The embedded models, into the cache folder: once; after that they are only verified.
@@ -29,8 +32,10 @@ browser:
 	     && { apt-get install -y chromium || { apt-get update && apt-get install -y chromium; }; } >/dev/null 2>&1; } \
 	|| echo "Chromium is missing and cannot be installed: the tests in tests/browser will be skipped"
 
+# One thread for each worker of pytest: with more, they would wait for each other. The order is that of tests/conftest.py.
+test: export OMP_NUM_THREADS = 1
 test: models browser
-	$(BIN)/pytest -n auto --dist loadfile --durations=25
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --durations=25
 
 # The tests that need neither models nor a browser nor the data folder, for use while developing.
 test-fast: $(READY)
@@ -76,9 +81,12 @@ tracker: models
 experiments: models
 	for name in sgdx checkdst prefine sgsacc_ser history words pmi_decode sgsacc_table1 transfer; do $(BIN)/python -m experiments.$$name || exit 1; done
 
+# uv needs an eighth of pip's time, but does not know pip's settings (an index, a folder of wheels): if it fails, pip tries.
 $(LIGHT): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-compile -e '.[nli,text]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile uv \
+	&& $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[nli,text]' \
+	|| $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-compile -e '.[nli,text]'
 	touch $@
 
 $(READY): pyproject.toml constraints.txt

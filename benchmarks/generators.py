@@ -26,7 +26,7 @@ from troth.responses import corpus
 from troth.systems.generators.card import LM, GeneratorCard, describe
 from troth.systems.generators.encodings import ResponseTurn, encode_acts, example, response_turns
 from troth.systems.generators.model import GeneratorModel, ResponseGenerator, fingerprint, open_generator
-from troth.systems.generators.prefix import prefixed
+from troth.systems.generators.prefix import add_prefixes
 from troth.systems.generators.respond import decode_systems
 from troth.systems.text import TextNetwork
 
@@ -82,7 +82,7 @@ def plain_seconds(system: ResponseGenerator, turns: Sequence[ResponseTurn], sche
     layers, pairs = system.prefixes or ((), None)
     start = time.perf_counter()
     ids, mask = padded_tensors([list(one) for one in system.sources(turns, schema)], network.padding, left=True)
-    with torch.inference_mode(), prefixed(layers, pairs):
+    with torch.inference_mode(), add_prefixes(layers, pairs):
         network.module.generate(input_ids=ids, attention_mask=mask, generation_config=config)
     return time.perf_counter() - start
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -27,7 +28,11 @@ SLOW_NAMES = {"subprocess", "Popen", "multiprocessing", "torch", "transformers",
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what needs models, further processes or a browser as slow: by its folder, or by the names that it uses."""
+    """Marks what needs models, further processes or a browser as slow: by its folder, or by the names that it uses.
+
+    The attack, which takes longest, is first: at the end one worker would run it while the others are idle.
+    """
+    items.sort(key=lambda item: item.path.parent.name != "torture")
     for item in items:
         folder = item.path.relative_to(Path(__file__).parent).parts[0]
         if (
@@ -40,8 +45,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _is_slow(item: pytest.Function) -> bool:
     fixtures = [definition.func for one in item._fixtureinfo.name2fixturedefs.values() for definition in one]
-    seen: set[CodeType] = set()
-    return any(name in SLOW_NAMES for function in (item.function, *fixtures) for name in _names(function, seen))
+    return any(map(_uses_slow_names, (item.function, *fixtures)))
+
+
+@cache  # tests share fixtures, and the cases of one test its function
+def _uses_slow_names(function: Any) -> bool:
+    return any(name in SLOW_NAMES for name in _names(function, set()))
 
 
 def _names(function: Any, seen: set[CodeType]) -> Iterator[str]:

@@ -14,7 +14,7 @@ import pytest
 
 from troth import demo, readers
 from troth.core.result import Result
-from troth.perturb.schemas.renaming import Renaming, rewritten
+from troth.perturb.schemas.renaming import Renaming, rewrite_document
 from troth.responses.score import nlg
 from troth.robustness.checkdst import checkdst
 from troth.tracking.profiles import PROFILES
@@ -189,7 +189,7 @@ def test_ser(system: str) -> None:
 def test_the_generator_of_sgd_x() -> None:
     old, new = (readers.schema(str(GOLDEN / "sgd" / folder / "schema.json")) for folder in ("gold", "variant"))
     dialogues = json.loads((GOLDEN / "sgd/gold/dialogues_001.json").read_bytes())
-    text = json.dumps(rewritten(dialogues, Renaming.between(old, new)), sort_keys=True, separators=(",", ":"))
+    text = json.dumps(rewrite_document(dialogues, Renaming.between(old, new)), sort_keys=True, separators=(",", ":"))
     assert hashlib.sha256(text.encode()).hexdigest() == published("sgdx.json")["values"]["sha256"]
 
 

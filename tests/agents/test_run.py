@@ -391,7 +391,7 @@ def test_real_recordings(shared: Path, tmp_path: Path) -> None:
         if turn is None or not turn.calls:
             return (turn.text if turn else "") or "Yes."
         renames = {} if tools[0]["function"]["name"] == "book_reservation" else names
-        made = [calls.renamed(renames, call.tool, call.arguments) for call in turn.calls]
+        made = [calls.rename_call(renames, call.tool, call.arguments) for call in turn.calls]
         listed = [{"function": {"name": name, "arguments": json.dumps(arguments)}} for name, arguments in made]
         return {"tool_calls": listed}
 

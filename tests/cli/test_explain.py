@@ -21,9 +21,9 @@ norm     none         multiwoz   33.70  33.70   +0.00   +0.00   0     0    184
 scope    schema       state      33.70  33.70   +0.00   +0.00   0     0    184
 average  frame        turn       33.70  33.70   +0.00   +0.00   0     0    184
 unit     frame        turn       33.70  33.33   -0.36   -0.26   –     –    177
-match: 7 wrong Sights_1.sight_name values equal gold once letter case is ignored
+match: 7 wrong Sights_1.sight_name values equal gold if letter case is ignored
 match: demo_02, turn 0, Trains_1: 95.00 → 0.00 (Trains_1.from_station: 'Port Linet' for 'Port Linnet')
-values: 10 wrong Stays_1.nights values equal gold once any of gold's values counts
+values: 10 wrong Stays_1.nights values equal gold if any of gold's values counts
 values: demo_12, turn 5, Stays_1: 100.00 → 0.00 (Stays_1.nights: 'a week' for '7' or 'a week')
 """
 STEP = ["rule", "meaning", "old", "new", "before", "after", "alone", "units_before", "units_after", "raised", "lowered"]

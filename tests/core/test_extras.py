@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from troth.core.errors import UserError
-from troth.core.extras import install_command, missing, require, requiring
+from troth.core.extras import install_command, not_installed_error, require, requiring
 
 
 def test_the_first_module_is_returned() -> None:
@@ -32,4 +32,4 @@ def test_an_import_in_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_texts() -> None:
     assert install_command("text") == 'pip install "troth[text]"'
-    assert str(missing("wandb")) == "wandb is not installed (pip install wandb)"
+    assert str(not_installed_error("wandb")) == "wandb is not installed (pip install wandb)"

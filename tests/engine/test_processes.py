@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from troth.core import progress
 from troth.core.errors import UserError
 from troth.engine.processes import parallel_map, worker_count
 
@@ -38,6 +39,18 @@ def test_slow_items_do_not_change_the_order() -> None:
         return n
 
     assert list(parallel_map(slow, range(8), 3)) == list(range(8))
+
+
+@needs_fork
+def test_workers_draw_no_bars(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+
+    def work(number: int) -> None:
+        with progress.bar(f"item {number}") as step:
+            step(1, 2)
+
+    list(parallel_map(work, range(3), 2))
+    assert capfd.readouterr().err == "troth: item 0: 50% done, about 1 min left\n"
 
 
 def test_results_larger_than_a_pipe_arrive() -> None:
@@ -171,6 +184,7 @@ def test_ctrl_c_ends_everything_and_no_worker_prints_a_traceback(tmp_path: Path)
 AFTER_TORCH = """
 import torch
 from troth.engine import parallel_map
+torch.set_num_threads(2)  # whatever OMP_NUM_THREADS says
 x = torch.randn(800, 800)
 work = lambda n: float((torch.nn.functional.gelu(x) @ x).sum() * 0 + n)
 work(0)

@@ -190,7 +190,7 @@ def test_slot_errors_are_those_of_files(
     path, rows = answered
     slots = slot_error.noncategorical_slots(readers.schema(SCHEMA))
     turns = [turn for dialogue in golds for turn in dialogue.turns if turn.speaker == "SYSTEM"]
-    due = [list(slot_error.due(turn.frames, slots)) for turn in turns]
+    due = [list(slot_error.due_values(turn.frames, slots)) for turn in turns]
     names = ["ser", "ser_applicable"]
     result = troth.nlg(GOLD, path, metrics=names)
     made = troth.load(names).compute(

@@ -48,7 +48,7 @@ def view(one: Trajectory) -> TrajectoryView:
     ((RIGHT[1], RIGHT[0]), "send_mail(to=a@b.c) in place of cancel_order(id=7)", 1),
     ((Call("cancel_order", {"id": 8}), RIGHT[1]), "cancel_order: id = 8, not 7", 1),
     ((Call("cancel_order", {}), RIGHT[1]), "cancel_order: id = nothing, not 7", 1),
-    ((Call("cancel_order", broken="7"), RIGHT[1]), "cancel_order: the arguments are no JSON object", 1),
+    ((Call("cancel_order", broken="7"), RIGHT[1]), "cancel_order: the arguments are not a JSON object", 1),
     (RIGHT, "the same calls and answers", None),
 ])  # fmt: skip
 def test_the_first_step_that_differs(calls: tuple[Call, ...], text: str, message: int | None) -> None:

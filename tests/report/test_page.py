@@ -85,8 +85,8 @@ def test_the_story_in_plain_words(runs: dict[str, str]) -> None:
         "Hardest service: Trains_1 (29%); easiest: Stays_1 (36%).",
         "Most mistakes: Stays_1.hotel_name.",
         "A mistake once made stands for 3.7 turns on average.",
-        "10 wrong Stays_1.nights values equal gold once any of gold's values counts.",
-        "8 wrong Sights_1.visit_time values equal gold once any of gold's values counts.",
+        "10 wrong Stays_1.nights values equal gold if any of gold's values counts.",
+        "8 wrong Sights_1.visit_time values equal gold if any of gold's values counts.",
     ]
     # Of the turns that sturdy gets wrong, nine in ten are fresh: nothing piles up there.
     assert sturdy.facts[0] == "Right in 95% in turn 0, 17% in turn 9."

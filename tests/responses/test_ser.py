@@ -34,7 +34,7 @@ def test_slots_are_told_by_service() -> None:
     ],
 )
 def test_what_must_be_said(service: str, act: Act, expected: list[str]) -> None:
-    assert list(slot_error.due([Frame(service, acts=(act,))], SLOTS)) == expected
+    assert list(slot_error.due_values([Frame(service, acts=(act,))], SLOTS)) == expected
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from troth import robustness
 from troth.core.errors import UserError
 from troth.core.result import Result
 from troth.perturb.schemas.files import load, load_published
-from troth.perturb.schemas.renaming import rewritten
+from troth.perturb.schemas.renaming import rewrite_document
 from troth.robustness.sgdx import sgdx
 from troth.storage.runs import open as opened
 from troth.tracking.score import dst
@@ -224,7 +224,9 @@ def test_predictions_under_variant_names_are_mapped_back(shared: Path, tmp_path:
     for variant in load_published(load(str(gold)), str(data / "sgd/sgd_x"), ["v1", "v5"]):
         pred = json.loads((data / "sgd_predictions/dev/dialogues_001.json").read_text())
         (tmp_path / variant.name).mkdir()
-        (tmp_path / variant.name / "dialogues_001.json").write_text(json.dumps(rewritten(pred, variant.renaming)))
+        (tmp_path / variant.name / "dialogues_001.json").write_text(
+            json.dumps(rewrite_document(pred, variant.renaming))
+        )
         variants[variant.name] = str(tmp_path / variant.name)
     train = str(data / "sgd/train/schema.json")
     result = sgdx(str(gold), variants, schemas=data / "sgd/sgd_x", train_schema=train, **FAST)

@@ -111,9 +111,9 @@ def test_sums_of_rows() -> None:
     found = DialogueSums.from_rows(pl.concat([frame, frame]))
     assert found.dialogues == ("d0", "d1")
     assert [side.tolist() for side in found.by["a", "jga"]] == [[2.0, 0.0], [2.0, 2.0]]
-    assert found.present("a").tolist() == [True, True]
-    assert found.present("b").tolist() == [True, False]
-    assert found.present("c").tolist() == [False, False]
+    assert found.has_dialogues("a").tolist() == [True, True]
+    assert found.has_dialogues("b").tolist() == [True, False]
+    assert found.has_dialogues("c").tolist() == [False, False]
     assert DialogueSums.from_rows(frame.clear()) == DialogueSums((), {})
 
 

@@ -24,7 +24,7 @@ from troth.systems.generators.card import GeneratorCard
 from troth.systems.generators.decode import Prefixed
 from troth.systems.generators.decode import nbest as search
 from troth.systems.generators.difference import WeightDifference
-from troth.systems.generators.encodings import encode_acts, generic, response_turns
+from troth.systems.generators.encodings import encode_acts, generic_sentence, response_turns
 from troth.systems.generators.model import GeneratorModel, fingerprint, open_generator
 from troth.systems.generators.respond import respond
 from troth.systems.generators.train import train_response
@@ -251,7 +251,7 @@ def test_inputs(data: Path) -> None:
 def test_generic_sentences(act: Act, expected: str) -> None:
     wifi = SlotSchema("has_wifi", "Whether there is wifi", is_categorical=True, possible_values=("True", "False"))
     service = Service("Stays_1", slots=(wifi, SlotSchema("name")))
-    assert generic(act, service) == expected
+    assert generic_sentence(act, service) == expected
 
 
 def test_the_defaults_are_the_papers(data: Path, tmp_path: Path, tiny: Callable[[str], Path]) -> None:

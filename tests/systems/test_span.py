@@ -23,7 +23,7 @@ from troth.systems.span.batches import Floats, Ints
 from troth.systems.span.decode import INTENT, OFFERED, OFFERS, REQUESTED, SCORES, VALUE, Answers, update
 from troth.systems.span.examples import IGNORED, Status, TurnFeatures, label_turn
 from troth.systems.span.exported import pack_words, unpack_words
-from troth.systems.span.memory import Memory, ServiceMemory, spoken
+from troth.systems.span.memory import Memory, ServiceMemory, normalize_words
 from troth.systems.tracker import Tracker, TrackerCard, describe, open_tracker
 from troth.systems.train import train_tracker
 
@@ -78,8 +78,10 @@ def test_what_is_taught_rebuilds_the_states(model: SpanModel) -> None:
             states = update(memory, turn, example, perfect(example))
             for name, gold in turn.gold.items():
                 asked += 1
-                wanted = {slot: {spoken(value) for value in values} for slot, values in gold.slot_values.items()}
-                found = {slot: spoken(values[0]) for slot, values in states[name].slot_values.items()}
+                wanted = {
+                    slot: {normalize_words(value) for value in values} for slot, values in gold.slot_values.items()
+                }
+                found = {slot: normalize_words(values[0]) for slot, values in states[name].slot_values.items()}
                 right += found.keys() == wanted.keys() and all(found[slot] in wanted[slot] for slot in wanted)
                 assert states[name].active_intent == gold.active_intent
                 assert set(states[name].requested_slots or ()) == set(gold.requested_slots or ())

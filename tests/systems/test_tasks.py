@@ -61,22 +61,22 @@ def test_every_task_has_five_prompts_that_hold_its_fields(name: str, tmp_path: P
         Path(file).write_text(CASES[name][0])
     fields = next(iter(task.read(file)))
     assert len(task.prompts) >= 5
-    put = [task.put(fields, number) for number in range(len(task.prompts))]
-    assert len({text for text, _ in put}) == len(put)
-    for (text, answer), prompt in zip(put, task.prompts, strict=True):
+    filled = [task.fill_prompt(fields, number) for number in range(len(task.prompts))]
+    assert len({text for text, _ in filled}) == len(filled)
+    for (text, answer), prompt in zip(filled, task.prompts, strict=True):
         assert answer
         said = [value for key, value in fields.items() if key not in ("label", "answer", "query", "state")]
         assert all(value in text for value in said)
         if isinstance(prompt, Choices):
-            assert task.put({**fields, "label": "0"}, 0)[1] != task.put({**fields, "label": "1"}, 0)[1]
+            assert task.fill_prompt({**fields, "label": "0"}, 0)[1] != task.fill_prompt({**fields, "label": "1"}, 0)[1]
 
 
 def test_braces_in_a_text_are_text(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("sentence1\tsentence2\tlabel\n{x} {0}\t{label.__class__}\t1\n")
     task = TASKS.load("wnli")
     (fields,) = task.read(str(tmp_path / "a.tsv"))
-    assert "{x} {0}" in task.put(fields, 0)[0]
-    assert "{label.__class__}" in task.put(fields, 0)[0]
+    assert "{x} {0}" in task.fill_prompt(fields, 0)[0]
+    assert "{label.__class__}" in task.fill_prompt(fields, 0)[0]
 
 
 def test_sources() -> None:

@@ -34,6 +34,7 @@ def main() -> int:
     options = parser.parse_args()
     chosen = ATTACKS if options.only is None else {options.only: (ATTACKS | ALONE)[options.only]}
     shares = sum(share for _, share in chosen.values())
+    sandbox.import_commands()
     faults: list[Fault] = []
     for name, (attack, share) in chosen.items():
         until = time.monotonic() + 60 * options.minutes * share / shares

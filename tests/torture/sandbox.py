@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import resource
 import shutil
@@ -48,6 +49,12 @@ FIGURES: dict[str, float] = {}  # the largest of what was measured
 def figure(name: str, value: float) -> None:
     """Keeps the largest value of something that is measured."""
     FIGURES[name] = max(value, FIGURES.get(name, value))
+
+
+def import_commands() -> None:
+    """Imports what most commands need before children are forked, so that each of them need not."""
+    for module in ("agents", "grounding", "responses", "tracking"):
+        importlib.import_module(f"troth.{module}.score")
 
 
 def import_models() -> None:

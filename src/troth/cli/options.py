@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 from troth.core.errors import UserError
 from troth.core.options import SAME, DeclaredOption, declared_options
 from troth.core.registry import import_path
-from troth.storage.runs import foreign, is_run
+from troth.storage.runs import foreign_content, is_run
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -255,7 +255,7 @@ def _read(ctx: click.Context, declared: DeclaredOption) -> Any:
         return None
     if about.shape == "run":
         force = ctx.params.pop("force")
-        if value is not None and not force and is_run(value) and foreign(Path(value)) is None:
+        if value is not None and not force and is_run(value) and foreign_content(Path(value)) is None:
             raise UserError("already contains a run", file=value, hint="--force replaces it")
     if about.shape == "workers":
         ctx.meta[ENGINE] = _read_engine(ctx)

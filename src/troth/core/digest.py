@@ -1,4 +1,4 @@
-"""Digests of inputs, by which two runs know whether they were scored against the same gold and schema."""
+"""Digests of inputs. Two runs with equal digests were scored against the same gold and schema."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def digest(records: Iterable[object]) -> str:
 
 
 def ordered_digest(records: Iterable[object]) -> str:
-    """The digest of records in their order, which decides what is learned from them. Arrays count by their bytes."""
+    """The digest of records in their order, because training depends on it. Arrays count by their bytes."""
     whole = blake2b(digest_size=_BYTES)
     for record in records:
         whole.update(blake2b(_encode_arrays(record), digest_size=_BYTES).digest())

@@ -1,4 +1,4 @@
-"""Errors that are the user's to mend: one line that says what, where and what next; never a traceback."""
+"""Errors that the user can fix: one line that says what is wrong, where, and what to do next; never a traceback."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class UserError(Exception):
         return one_line(text)
 
     def at(self, **place: Unpack[ErrorPlace]) -> UserError:
-        """The same error with the place (and a next step) filled in where it was not known yet."""
+        """The same error with its location (and a next step) added, where they were not known yet."""
         return type(self)(
             self.what,
             file=self.file or place.get("file"),
@@ -56,15 +56,15 @@ class UserError(Exception):
 
 
 class PredictionError(UserError):
-    """Something wrong on the prediction's side of a pair: the file to name is the prediction's."""
+    """An error in the prediction of a pair: the message names the prediction's file."""
 
 
 class ImmediateExit(BaseException):
-    """An interrupt after which the command ends at once: a library that it leaves behind would take seconds to stop."""
+    """An interrupt that ends the command at once: stopping its libraries would take seconds."""
 
 
 class OutputClosedError(Exception):
-    """Whoever read our output has gone (`| head`)."""
+    """The reader of our output has closed the pipe (`| head`)."""
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str | None:
@@ -76,7 +76,7 @@ def suggest_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def truncate(text: str, length: int = SAID) -> str:
-    """The text, or of a long one its beginning and its end: a file may hold a name of ten megabytes."""
+    """The text, or the beginning and end of a long one: a file may contain a name of ten megabytes."""
     return text if len(text) <= length else f"{text[: length - length // 4]} … {text[-(length // 4) :]}"
 
 

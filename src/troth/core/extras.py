@@ -23,10 +23,10 @@ def requiring(extra: str | None = None) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise missing(error.name or str(error).strip().split("\n")[0], extra) from error
+        raise not_installed_error(error.name or str(error).strip().split("\n")[0], extra) from error
 
 
-def missing(package: str, extra: str | None = None) -> UserError:
+def not_installed_error(package: str, extra: str | None = None) -> UserError:
     """The error for a package that is not installed."""
     return UserError(f"{package} is not installed", hint=install_command(extra) if extra else f"pip install {package}")
 

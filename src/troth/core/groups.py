@@ -44,7 +44,7 @@ WHOLE = (ALL, SEEN, UNSEEN, Group("seen_domain"), Group("unseen_domain"))  # gro
 def parse_groups(
     by: str | Iterable[str] | None, known: Sequence[str], *, train_schema: object = None
 ) -> tuple[str, ...]:
-    """The kinds of groups that are asked for, checked; seen and unseen come with the training services."""
+    """The requested kinds of groups, checked; seen and unseen come with the training services."""
     groups = parse_names(by)
     for name in groups:
         if name not in known:

@@ -1,7 +1,7 @@
 """What a metric is: one frozen value, declared once, beside the function that computes it.
 
 Help texts, tables, the page, `troth ls`, the direction of "better", `compute()` and the reference pages read this
-value. Nothing else in the project lists metrics or guesses from a name what a metric is.
+value. The project has no other list of metrics, and no code tells metrics apart by parsing their names.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ PERCENT: tuple[Scale, ...] = ("share", "percent")
 
 
 class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A metric's name, what it says, and how to read its numbers.
+    """A metric's name, its description, and how to read its numbers.
 
-    `compute` is the function behind it; what it takes and returns is up to the folder that declares the metric (state
-    tracking: frames to parts of a ratio). It is not stored in runs.
+    `compute` is the function behind it; its arguments and its result are defined by the folder that declares the metric
+    (state tracking: frames to parts of a ratio). It is not stored in runs.
     """
 
     name: str  # as users write it: `jga`, `fga@0.5`, `cjga:NED`
@@ -36,7 +36,7 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
     ignores: frozenset[str] = frozenset()  # rules of the recipe that do not move it, and are left out of its signature
     against: str = ""  # what `compute()` takes as references: states, texts, values, documents; "": nothing it can take
     of: str = ""  # the metric that this one is derived from: `jga` for `jga:v3`
-    variant: str = ""  # what it is derived by: "v3", "NED", "0.5"
+    variant: str = ""  # name of the variant that it is derived by: "v3", "NED", "0.5"
     repeats: str = ""  # a metric that says the same of the same units, and is tested in place of this one
     top: float | None = None  # highest possible value of a unit; a share's is 1, a count's inf
     low: float | None = None  # lowest possible value of a metric that can be below 0
@@ -56,7 +56,7 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def label(self) -> str:
-        """The name that papers print: the initials, where the metric is called by them (JGA), else the title."""
+        """The name for papers: the initials if they are usual (JGA), else the title."""
         initials = "".join(word[0] for word in self.title.split()).lower()
         return self.name.upper() if initials == self.name else self.title
 

@@ -47,7 +47,7 @@ def path_of(value: Path) -> str:
 
 
 def name_paths(items: Sequence[Path], what: str) -> list[tuple[str, str]]:
-    """A name and a path for each of `NAME=PATH` or `PATH`: its own name, or as much of the path as tells it apart."""
+    """A name and a path for each of `NAME=PATH` or `PATH`: the given name, or the part of the path that is unique."""
     pairs = [split_name_path(path_of(item)) for item in items]
     for depth in range(1, DEEPEST):
         names = [name or stem(path, depth) for name, path in pairs]
@@ -57,7 +57,7 @@ def name_paths(items: Sequence[Path], what: str) -> list[tuple[str, str]]:
 
 
 def split_name_path(item: str) -> tuple[str, str]:
-    """`NAME=PATH` in two; the name is empty where none is given. A path that exists as written is a path."""
+    """Splits `NAME=PATH`; the name is empty if there is none. An existing path is not split."""
     name, equals, path = item.partition("=")
     return ("", item) if not equals or "/" in name or os.path.lexists(item) else (name, path)
 

@@ -71,7 +71,7 @@ def seed_option(help: str = "Random seed of the bootstrap.") -> Any:
 
 
 def workers_option(*, command: int = 1) -> Any:
-    """Python starts no processes unless it is asked to; a command may use all cores."""
+    """Option `workers`: in Python the default is one process, for a command all cores."""
     help = "Number of worker processes, or of Ray actors (0 = one per core). Results do not depend on it."
     return option(1, help, least=0, command=command, shape="workers")
 
@@ -81,7 +81,7 @@ def run_folder() -> Any:
 
 
 def cache_file() -> Any:
-    """A file; "" stands for the default one, None for no file."""
+    """Option for a cache file: "" is the default file, None no file."""
     help = "File that caches model answers; `troth cache` shows the default one."
     return option("", help, "FILE", shape="cache")
 
@@ -155,7 +155,7 @@ def _annotated_options(struct: Any) -> Iterator[DeclaredOption]:
 
 
 def field_default(field: Field[Any]) -> Any:
-    """The default of a field, whether it is a value or a function makes it."""
+    """The default of a field: its value, or the value that its factory makes."""
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
@@ -166,7 +166,9 @@ def keywords(record: type) -> Callable[[F], F]:
         signature = inspect.signature(function)
         positional = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
         named = [
-            inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=_shown(field), annotation=field.type)
+            inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, default=_shown_default(field), annotation=field.type
+            )
             for field in fields(record)
         ]
         function.settings = record  # type: ignore[attr-defined]
@@ -186,7 +188,7 @@ class _Made:
         return self.text
 
 
-def _shown(field: Field[Any]) -> Any:
+def _shown_default(field: Field[Any]) -> Any:
     made = field.default_factory
     return field.default if made is MISSING else _Made("{}" if made is dict else f"{made.__name__}()")  # type: ignore[attr-defined]
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_backtrace() -> Iterator[None]:
-    """Drops what is written to file descriptor 2 in the block. The exception itself is raised as usual."""
+    """Drops all output to file descriptor 2 in the block. The exception itself is raised as usual."""
     try:
         saved = os.dup(2)
     except OSError:  # standard error is closed

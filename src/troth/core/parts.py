@@ -1,4 +1,4 @@
-"""Parts of a ratio with keys: one numerator and one denominator per unit, and what the unit is called.
+"""Parts of a ratio with keys: one numerator and one denominator per unit, and the unit's key.
 
 Every metric that is a ratio of sums gives parts. Its value, its groups, its intervals, merged shards and resumed runs
 are all sums of parts. Two sets of parts are joined by key (`join`), never by position.
@@ -107,7 +107,7 @@ class Parts:
     def frame(self, system: str, metric: str) -> pl.DataFrame:
         """The units that the metric applies to, one row each, in the layout of `rows.parquet`.
 
-        A unit may add to the numerator alone: what an unsolved trial has cost, in the cost per solved one.
+        A unit may add to the numerator alone: the cost per solved trial includes the cost of unsolved trials.
         """
         import polars as pl
 
@@ -138,7 +138,7 @@ def row_schema() -> dict[str, Any]:
 
 
 def lazy_rows(frames: Callable[[], Iterator[pl.DataFrame]]) -> pl.LazyFrame:
-    """Several frames of `Parts.frame` as one, made one by one while it is written, so that memory stays small."""
+    """Several frames of `Parts.frame` as one, which are made while it is written, so that memory stays small."""
     from polars.io.plugins import register_io_source
 
     # Not `is_pure`, and without columns, conditions and limits to push down: it is written or read whole.
@@ -146,7 +146,7 @@ def lazy_rows(frames: Callable[[], Iterator[pl.DataFrame]]) -> pl.LazyFrame:
 
 
 class Joined(NamedTuple):
-    """Sets of parts over the units that all of them have, in one order, and how many units each has beside those."""
+    """Sets of parts over their common units, in one order, and the number of other units of each."""
 
     parts: dict[str, Parts]
     unpaired: dict[str, int]

@@ -1,4 +1,4 @@
-"""Progress of long work: bars with the time left on a terminal, a line every half minute elsewhere; notes.
+"""Progress of long work: bars with the remaining time on a terminal, else one line every half minute; notes.
 
 Whatever takes time opens a bar of its own with `bar`; bars that are open at the same time share one display. No
 function takes a callback for it.
@@ -25,7 +25,7 @@ _DISPLAY: ContextVar[Display | None] = ContextVar("display", default=None)
 
 @contextmanager
 def bar(what: str) -> Iterator[Progress]:
-    """A bar named `what`; it appears with the first step, and goes when its work is done."""
+    """A bar named `what`; it appears with the first step and disappears at the end of the work."""
     with _display() as display:
         yield lambda done, total: display(what, done, total)
 
@@ -38,6 +38,11 @@ def within(display: Display) -> Iterator[None]:
         yield
     finally:
         _DISPLAY.reset(before)
+
+
+def silence_bars() -> None:
+    """From here on, bars are not drawn: those of a worker would be drawn over those of its parent."""
+    _DISPLAY.set(lambda *_: None)
 
 
 @contextmanager
@@ -92,5 +97,5 @@ def _lines(clock: Callable[[], float]) -> Display:
 
 
 def note(line: str) -> None:
-    """Writes one line to standard error: something that the user should know and that is not the result."""
+    """Writes one line to standard error, for messages that are not part of the result."""
     sys.stderr.write(f"troth: {one_line(truncate(line, LONGEST))}\n")

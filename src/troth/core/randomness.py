@@ -7,6 +7,6 @@ import random
 
 
 def generator(seed: int, purpose: str, id: str) -> random.Random:
-    """A generator that depends on the seed, on what it is for, and on what it is used on, and on nothing else."""
+    """A generator that depends only on the seed, on its purpose, and on the id of the item that it is used for."""
     key = hashlib.sha256(f"{seed}\n{purpose}\n{id}".encode()).digest()
     return random.Random(int.from_bytes(key, "big"))  # noqa: S311 (nothing here is secret)

@@ -1,4 +1,4 @@
-"""The records that everything here passes on: frozen, typed, and laid out as Schema-Guided Dialogue lays them out.
+"""The records that all parts of troth exchange: frozen, typed, and in the layout of Schema-Guided Dialogue.
 
 SGD's layout is the richest of the field's, so it is the common one: a dialogue has turns, a turn has frames (one per
 service), a frame of a user turn has the state that the user has built up so far. Field names are ours, the names on
@@ -18,7 +18,7 @@ Speaker = Literal["USER", "SYSTEM"]
 
 
 class Span(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Where a value stands in the turn's text, in characters."""
+    """Position of a value in the turn's text, in characters."""
 
     slot: str
     start: int = -1  # below 0: the value does not stand in this text
@@ -84,7 +84,7 @@ Gold = Path | Sequence[Dialogue]  # gold dialogues: a file or folder, or records
 
 
 class Pair(msgspec.Struct, frozen=True, gc=False):
-    """A gold dialogue and what one system predicted for it; None where it predicted nothing."""
+    """A gold dialogue and one system's prediction for it; None if there is no prediction."""
 
     gold: Dialogue
     pred: Dialogue | None
@@ -117,7 +117,7 @@ Schema = dict[str, Service]  # by service name
 
 
 class Grounded(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A response that should follow from a document: what was said before it, and, where people judged it, how."""
+    """A response that should follow from a document, with the conversation before it and people's label, if any."""
 
     id: str
     document: str
@@ -125,4 +125,4 @@ class Grounded(msgspec.Struct, frozen=True, omit_defaults=True):
     history: tuple[str, ...] = ()  # oldest first
     label: int | None = None  # 1: people found the response supported by the document, 0: not
     source: str = ""  # where the data has several: "wow", "cmu-dog", a system's name
-    conversation: str = ""  # where documents grow with a conversation: what its answers share, and intervals draw
+    conversation: str = ""  # the conversation that several answers belong to; intervals resample conversations

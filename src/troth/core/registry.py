@@ -24,7 +24,7 @@ class Registry(Generic[T]):
     """Members by name: our own, given as objects or import paths, and those of other packages' entry points."""
 
     def __init__(self, kind: str, group: str, own: Mapping[str, T | str]) -> None:
-        """`kind`: what a member is called in messages. `own`: name to member, or to "module:attribute"."""
+        """`kind`: the noun for a member in messages. `own`: name to member, or to "module:attribute"."""
         self.kind, self.group, self.own = kind, group, dict(own)
         self._plugins: dict[str, EntryPoint] | None = None
         self._broken: set[str] = set()
@@ -85,7 +85,7 @@ class Registry(Generic[T]):
 
 
 def import_path(path: str) -> Any:
-    """The module of an import path, "module", or what it holds, "module:attribute"."""
+    """The object of an import path: a "module", or a "module:attribute"."""
     module, _, attribute = path.partition(":")
     loaded = import_module(module)
     return getattr(loaded, attribute) if attribute else loaded

@@ -1,4 +1,4 @@
-"""The one result that every task returns: scores, rows, what could not be scored and why, what the explorer shows."""
+"""The one result that every task returns: scores, rows, unscored counts with reasons, and data for the explorer."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class UnscoredCount(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="finding"):
-    """A single unit that a reader should see; each task has its own kinds, told apart by their tag."""
+    """A single unit that a reader should see; each task has its own kinds, with different tags."""
 
 
 FINDINGS: Registry[type[Finding]] = Registry(
@@ -125,7 +125,7 @@ class Result:
 
     @property
     def details(self) -> Sequence[Any]:
-        """The findings, under the name that they had before."""
+        """The findings, under their former name."""
         return self.findings
 
     def score(self, metric: str, group: str = ALL, system: str | None = None) -> Score:

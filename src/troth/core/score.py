@@ -19,7 +19,7 @@ class Estimate(NamedTuple):
     low: float | None
     high: float | None
     n: int
-    note: str | None = None  # why there is no interval, or what it rests on
+    note: str | None = None  # why there is no interval, or how it was made
 
 
 ROUNDING = 1e-6  # by which a value in single precision may lie beyond its range
@@ -75,7 +75,7 @@ def make_score(
 ) -> Score:
     """The score of an estimate; `reason` is kept only where there is no value. `n` replaces the estimate's.
 
-    However an interval was computed, it ends where the metric's range ends: this is the one place that cuts it. Where
+    Every interval is cut here to the metric's range, however it was computed. Where
     the value itself lies outside, the metric does not have the range that it declares, and nothing is cut.
     """
     value, low, high, count, note = estimate

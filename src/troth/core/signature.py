@@ -40,7 +40,7 @@ def recipe_rules(recipe: Any, ignored: frozenset[str] = frozenset()) -> dict[str
 def rules(recipe: Any) -> Iterator[tuple[str, Any]]:
     """The rules of a recipe that a signature names.
 
-    Of a dataclass: fields whose metadata has `always`, and all others whose value is not the base's (`recipe.base()`)
+    Of a dataclass: fields with `always` in their metadata, and fields that differ from the base (`recipe.base()`)
     or, without a base, not the field's default; never those marked `silent`. Of a mapping: all of them. Of a tuple of
     recipes: what each names. None and "" are never named.
     """

@@ -1,4 +1,4 @@
-"""Rows of a run summed per dialogue: what paired tests work on."""
+"""Rows of a run summed per dialogue, the input of paired tests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class DialogueSums:
         if not rows.height or not {"system", "metric", "dialogue", "num", "den"} <= set(rows.columns):
             return cls((), {})
         (systems, system), (metrics, metric), (dialogues, dialogue) = (
-            _coded(rows[name].cast(pl.String)) for name in ("system", "metric", "dialogue")
+            _encode_names(rows[name].cast(pl.String)) for name in ("system", "metric", "dialogue")
         )
         shape = (len(systems), len(metrics), len(dialogues))
         place = (system * shape[1] + metric) * shape[2] + dialogue
@@ -66,14 +66,14 @@ class DialogueSums:
                 by[names.get(system, system), metric] = Sums(*sides)
         return cls(dialogues, by)
 
-    def present(self, system: str) -> Mask:
-        """Which dialogues a system has anything in."""
+    def has_dialogues(self, system: str) -> Mask:
+        """Mask of the dialogues in which a system has units."""
         mine = [sums.den > 0 for (name, _), sums in self.by.items() if name == system]
         return np.any(mine, axis=0) if mine else np.zeros(len(self.dialogues), dtype=np.bool_)
 
 
-def _coded(names: pl.Series) -> tuple[list[str], Ints]:
-    """The names that there are, sorted, and for each row the place of its name among them."""
+def _encode_names(names: pl.Series) -> tuple[list[str], Ints]:
+    """The distinct names, sorted, and the index of each row's name among them."""
     import polars as pl
 
     known = names.unique().sort()

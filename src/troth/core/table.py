@@ -32,7 +32,7 @@ _FIGURE = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?(( ± ?| … | → | \()[+-]?[\d.]
 
 
 def escape_formula(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula: those begin with an apostrophe. Control characters are shown."""
+    """A cell that no spreadsheet runs as a formula: it gets an apostrophe. Control characters are shown."""
     cell = "".join(
         repr(c)[1:-1] if c in BIDI or (unicodedata.category(c) == "Cc" and c not in "\n\t") else c for c in cell
     )
@@ -46,7 +46,7 @@ def one_line(cell: str) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """Text cells under a heading each; the first `labels` columns are words, the rest figures."""
+    """Text cells with headings; the first `labels` columns are words, the others numbers."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -77,15 +77,15 @@ class Table:
             return "| " + " | ".join(cells) + " |"
 
         rule = ["---" if i < self.labels else "---:" for i in range(len(self.columns))]
-        rows = self._marked(escape_markdown, "**{}**", "*{}*")
+        rows = self._mark(escape_markdown, "**{}**", "*{}*")
         return "\n".join([line(map(escape_markdown, self.columns)), line(rule), *map(line, rows)])
 
     def latex(self) -> str:
         """A booktabs table; the best in bold, the worst underlined, and comments above it."""
         kinds = "l" * self.labels + "r" * (len(self.columns) - self.labels)
-        rows = [list(map(_latex, self.columns)), *self._marked(_latex_cell, r"\textbf{{{}}}", r"\underline{{{}}}")]
+        rows = [list(map(_latex, self.columns)), *self._mark(_latex_cell, r"\textbf{{{}}}", r"\underline{{{}}}")]
         head, *body = (" & ".join(row) + r" \\" for row in rows)
-        comments = [f"% {_tame(comment)}" for comment in self.comments]
+        comments = [f"% {_clean_cell(comment)}" for comment in self.comments]
         begin, end = rf"\begin{{tabular}}{{{kinds}}}", r"\end{tabular}"
         return "\n".join([*comments, begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", end])
 
@@ -99,10 +99,10 @@ class Table:
     def html(self) -> str:
         """A plain HTML table; the best cells in bold, the worst underlined."""
         head = "".join(f"<th>{_html(cell)}</th>" for cell in self.columns)
-        rows = ["".join(f"<td>{cell}</td>" for cell in row) for row in self._marked(_html, "<b>{}</b>", "<u>{}</u>")]
+        rows = ["".join(f"<td>{cell}</td>" for cell in row) for row in self._mark(_html, "<b>{}</b>", "<u>{}</u>")]
         return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
 
-    def _marked(self, form: Callable[[str], str], best: str, worst: str) -> Iterator[list[str]]:
+    def _mark(self, form: Callable[[str], str], best: str, worst: str) -> Iterator[list[str]]:
         """The rows with each cell in a form of text, and the best and worst ones marked."""
         marks = dict.fromkeys(self.worst, worst) | dict.fromkeys(self.best, best)
         for r, row in enumerate(self.rows):
@@ -110,7 +110,7 @@ class Table:
 
 
 def _latex(cell: str) -> str:
-    return _tame(cell).translate(LATEX)
+    return _clean_cell(cell).translate(LATEX)
 
 
 def _latex_cell(cell: str) -> str:
@@ -122,11 +122,11 @@ def _latex_cell(cell: str) -> str:
 
 def escape_markdown(cell: str) -> str:
     """Text that Markdown shows as it is: no HTML, no links or pictures, and no end of a cell."""
-    text = " ".join(_tame(cell).split()).translate(MARKDOWN)
+    text = " ".join(_clean_cell(cell).split()).translate(MARKDOWN)
     return _LINK.sub(lambda match: match[0][:-1] + "\\" + match[0][-1], text)
 
 
-def _tame(cell: str) -> str:
+def _clean_cell(cell: str) -> str:
     """Text on one line without control characters and marks that change the direction of writing."""
     return "".join(c for c in one_line(cell) if c not in BIDI and unicodedata.category(c) not in ("Cc", "Cs"))
 
@@ -217,19 +217,19 @@ def score_tables(
     """
     main = [score for score in scores if score.group in WHOLE]
     printed = names or {}
-    tables = [_laid_out(main, "", intervals, best, printed)] if main else []
+    tables = [_lay_out(main, "", intervals, best, printed)] if main else []
     for kind in dict.fromkeys(score.group.kind for score in scores if score.group.name):
         mine = [score for score in scores if score.group.name and score.group.kind == kind]
         if len({score.metric for score in mine}) > max(len(headline), FEW_METRICS):
             mine = [score for score in mine if score.metric in headline] or mine
-        tables.append(_laid_out(mine, kind, intervals, best, printed))
+        tables.append(_lay_out(mine, kind, intervals, best, printed))
     return tables
 
 
-def _laid_out(
+def _lay_out(
     scores: Sequence[Score], kind: str, intervals: bool, best: Container[Place], printed: Mapping[str, str]
 ) -> Table:
-    """A row per metric, a column per system and group; of a kind of group, a row per group, a column per metric."""
+    """One row per metric and one column per system and group; for a kind of group, one row per group."""
     places: dict[tuple[str, str, str], Score] = {
         ((s.group, s.metric, s.system) if kind else (s.metric, s.group, s.system)): s for s in scores
     }
@@ -238,7 +238,7 @@ def _laid_out(
     single = len({system for _, system in heads}) == 1
     shown = [
         (printed.get(system) or printed.get(short, short), printed.get(part, part))
-        for short, (part, system) in zip(_short([system for _, system in heads]), heads, strict=True)
+        for short, (part, system) in zip(_shorten_names([system for _, system in heads]), heads, strict=True)
     ]
     columns = [
         part if single and (kind or len(parts) > 1) else f"{part} {name}" if kind
@@ -306,8 +306,8 @@ def _table(
     return Table(columns, rows, 1, frozenset(bold))
 
 
-def _short(systems: Sequence[str]) -> list[str]:
-    """`run:sgd run:trade` is one system under two profiles: the profile is name enough."""
+def _shorten_names(systems: Sequence[str]) -> list[str]:
+    """`run:sgd run:trade` is one system under two profiles, identified by the profile alone."""
     prefixes = {system.rpartition(":")[0] for system in systems}
     if len(prefixes) == 1 and len(set(systems)) > 1:
         return [system.rpartition(":")[2] for system in systems]

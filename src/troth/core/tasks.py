@@ -1,4 +1,4 @@
-"""Tasks: what each command that scores is about, and the section of the page that shows its runs.
+"""Tasks: the subject of each command that scores, and the section of the page that shows its runs.
 
 A task is declared beside its scoring function. Other packages add tasks through the entry point group
 `troth.scoring_tasks`; the page asks the registry, and knows no task by name.

@@ -1,6 +1,6 @@
 """Caches of what was computed from texts: bounded by the length of the texts, and cleared together.
 
-A long text costs more memory than a short one, so that a limit on the number of texts bounds nothing.
+The limit is on the length of the texts, because a limit on their number would not bound the memory.
 """
 
 from __future__ import annotations

@@ -124,14 +124,14 @@ class Trajectory(msgspec.Struct, frozen=True, omit_defaults=True):
                 waiting[position] = call
                 position += 1
             if message.role == "tool":
-                chosen = _answered(waiting, message)
+                chosen = _find_waiting_call(waiting, message)
                 if chosen is not None:
                     answers[chosen] = index
                     del waiting[chosen]
         return answers
 
 
-def _answered(waiting: dict[int, Call], result: Message) -> int | None:
+def _find_waiting_call(waiting: dict[int, Call], result: Message) -> int | None:
     """The waiting call that a result belongs to."""
     if result.call_id:
         return next((position for position, call in waiting.items() if call.id == result.call_id), None)

@@ -220,14 +220,17 @@ class _Work:
                 | {label: path(f"wordings/{name}-{label}.jsonl") for label in variants}
                 for name in MADE_UP
             }
+        from troth.engine import parallel_map
         from troth.systems.track import track
 
         there = {**sets} | {label: self.part / "reworded" / label for label in variants}
         asked = ["orig", *(f"{label}={folder}" for label, folder in there.items())]
-        done = {
-            name: track(name, path(self.bundle.gold), self.part / "predictions" / name, sets=asked) for name in TRACKERS
-        }
-        return {name: {one.name: one.predictions for one in mine} for name, mine in done.items()}
+
+        def follow(name: str) -> dict[str, str]:
+            done = track(name, path(self.bundle.gold), self.part / "predictions" / name, sets=asked)
+            return {one.name: one.predictions for one in done}
+
+        return dict(zip(TRACKERS, parallel_map(follow, TRACKERS, 0), strict=True))
 
     def tracking(self, preds: Predictions) -> Result:
         from troth.tracking.score import dst

@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple, TypeVar
 
 from troth.core.errors import UserError
+from troth.core.progress import silence_bars
 
 Item = TypeVar("Item")
 Out = TypeVar("Out")
@@ -106,6 +107,7 @@ def _work(
 ) -> None:
     """Main function of a worker: takes items and sends answers until there are no more."""
     die_with(parent)
+    silence_bars()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends its workers quietly
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if (torch := sys.modules.get("torch")) is not None:

@@ -26,7 +26,7 @@ from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from troth.core.extras import missing, require
+from troth.core.extras import not_installed_error, require
 from troth.core.metric import Metric
 from troth.core.progress import bar
 from troth.core.records import Grounded
@@ -87,7 +87,7 @@ def _package_version(package: str, parts: int) -> dict[str, str]:
     try:
         return {package: ".".join(version(package).split(".")[:parts])}
     except PackageNotFoundError as error:
-        raise missing(package, "text") from error
+        raise not_installed_error(package, "text") from error
 
 
 def _declare(

@@ -1,4 +1,4 @@
-"""Converts columns in memory, lists of predictions and references, to what the tasks score."""
+"""Converts columns in memory (lists of predictions and references) to the records that the tasks score."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def rows(columns: Mapping[str, Iterable[Any] | None]) -> list[dict[str, Any]]:
 def columns(rows: Sequence[Mapping[str, Any]]) -> Columns:
     """The columns of rows, which must have the same names."""
     if any(row.keys() != rows[0].keys() for row in rows):
-        raise UserError("some of what was added has ids or histories, and some has not", hint="give them throughout")
+        raise UserError("some of the added items have ids or histories, and others do not", hint="give them throughout")
     return Columns(**{name: [row[name] for row in rows] for name in rows[0]})
 
 
@@ -113,5 +113,5 @@ def _values(values: object) -> Iterator[str]:
 
 def _history(lines: object) -> Iterator[str]:
     if isinstance(lines, str) or not isinstance(lines, Iterable):
-        raise UserError("a history is the list of what was said before, oldest first")
+        raise UserError("a history is the list of the previous utterances, oldest first")
     return (plain.text(line, "a line of the history") for line in lines)

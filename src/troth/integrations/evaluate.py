@@ -59,7 +59,7 @@ class Computable:
     def compute(
         self, *, predictions: Iterable[Any] | None = None, references: Iterable[Any] | None = None, **further: Any
     ) -> dict[str, Any]:
-        """Scores what is given here together with what was added before, and empties the list of what was added.
+        """Scores these items together with those added before, then clears the added items.
 
         For each metric: `NAME` (a fraction, or None with a `NAME_reason`), `NAME_low`, `NAME_high`, `NAME_n`,
         `NAME_signature`. The bounds are None where nothing tells which turns belong to one dialogue.
@@ -71,7 +71,7 @@ class Computable:
         return {key: value for score in self.scores() for key, value in _entries(score)}
 
     def scores(self) -> list[Score]:
-        """The scores of what was added, one per metric; the list of what was added is emptied."""
+        """The scores of the added items, one per metric; the added items are cleared."""
         rows, self._rows = self._rows, []
         if not rows:
             raise UserError("nothing to score", hint="give predictions and references, or add them first")

@@ -2,7 +2,7 @@
 
 A score's key is `[SYSTEM/][KIND/GROUP/]METRIC`, with `_low` and `_high` for its interval: `jga`, `fga_0_5_low`,
 `service/Hotels_1/jga`. The system is part of it only where there are several, so that runs of one system have the same
-keys. Both tools show what stands before a slash as a folder, and MLflow's file store refuses a key that is also a
+keys. Both tools show the part before a slash as a folder, and MLflow's file store refuses a key that is also a
 folder. Anything but letters, digits and `_` becomes `_`: MLflow refuses `@`, Weights & Biases nests at a dot.
 """
 

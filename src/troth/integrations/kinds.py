@@ -78,7 +78,7 @@ def _states(metrics: Sequence[Metric], columns: Columns, settings: LoadSettings)
         sides.golds, pred={"": sides.preds}, metrics=[metric.name for metric in metrics], profile=settings.profile,
         schema=settings.schema, resamples=settings.resamples, seed=settings.seed, explorer=False,
     )  # fmt: skip
-    return _without_bounds(result.scores, known=sides.grouped)
+    return _drop_bounds(result.scores, known=sides.grouped)
 
 
 def _texts(metrics: Sequence[Metric], columns: Columns, settings: LoadSettings) -> list[Score]:
@@ -88,13 +88,13 @@ def _texts(metrics: Sequence[Metric], columns: Columns, settings: LoadSettings) 
         gold, responses={"": responses}, metrics=[metric.name for metric in metrics], missing="zero",
         resamples=settings.resamples, seed=settings.seed,
     )  # fmt: skip
-    return _without_bounds(result.scores, known=columns.dialogue_ids is not None)
+    return _drop_bounds(result.scores, known=columns.dialogue_ids is not None)
 
 
 def _values(metrics: Sequence[Metric], columns: Columns, settings: LoadSettings) -> list[Score]:
     cells, dialogues = tables.value_cells(metrics, columns)
     scores = score_cells("", cells, dialogues, Resampling(settings.resamples, settings.seed))
-    return _without_bounds(scores, known=columns.dialogue_ids is not None)
+    return _drop_bounds(scores, known=columns.dialogue_ids is not None)
 
 
 def _documents(metrics: Sequence[Metric], columns: Columns, settings: LoadSettings) -> list[Score]:
@@ -110,6 +110,6 @@ TASKS: Mapping[str, Callable[[Sequence[Metric], Columns, LoadSettings], list[Sco
 }  # fmt: skip
 
 
-def _without_bounds(scores: Iterable[Score], *, known: bool) -> list[Score]:
+def _drop_bounds(scores: Iterable[Score], *, known: bool) -> list[Score]:
     """Without known dialogues there is no interval: turns of one dialogue are not independent."""
     return [score if known else msgspec.structs.replace(score, low=None, high=None) for score in scores]

@@ -1,4 +1,4 @@
-"""A step for LangChain that asks `troth serve` whether an answer is faithful to what was retrieved for it.
+"""A step for LangChain that asks `troth serve` whether an answer is faithful to the retrieved passages.
 
     chain = retrieve_and_answer | faithfulness_step(TrothClient())
 
@@ -18,7 +18,7 @@ KEY = "troth"  # of the service's answer in the output
 
 
 class UnfaithfulError(Exception):
-    """The answer is not supported by its context; `answer` says what is not."""
+    """The answer is not supported by its context; `answer` lists the unsupported sentences."""
 
     def __init__(self, answer: ServiceAnswer) -> None:
         words = f": {' '.join(answer.unsupported)}" if answer.unsupported else ""

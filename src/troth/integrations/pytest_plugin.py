@@ -73,12 +73,12 @@ class Checks:
         return outcome
 
     def at_least(self, run: Place, metric: str, value: float, **where: Any) -> Score:
-        """Fails if a score lies below `value`. `where`: gold, profile, group, system."""
+        """Fails if a score is below `value`. `where`: gold, profile, group, system."""
         __tracebackhide__ = True
         return _bounded(_score(run, metric, value, **where), "below", value)
 
     def at_most(self, run: Place, metric: str, value: float, **where: Any) -> Score:
-        """Fails if a score lies above `value`: for metrics where lower is better, such as SER and sensitivity."""
+        """Fails if a score is above `value`: for metrics where lower is better, such as SER and sensitivity."""
         __tracebackhide__ = True
         return _bounded(_score(run, metric, value, **where), "above", value)
 
@@ -128,7 +128,7 @@ def _score(
     __tracebackhide__ = True
     from troth.core.errors import UserError
 
-    if not math.isfinite(bound):  # nothing lies below or above NaN: everything would pass
+    if not math.isfinite(bound):  # nothing is below or above NaN: everything would pass
         raise _failure(UserError("a bound must be a finite number", hint="such as 0.6"))
     try:
         result = _result(run, gold, profile, metric)

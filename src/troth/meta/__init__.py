@@ -1,7 +1,7 @@
 """Can a metric be trusted? Metrics against people's labels, against tampered responses, and under other wordings.
 
 - `labels`: `evaluate` compares metrics of grounded responses with people's labels; `fit` learns thresholds from labels
-- `people`: `annotate`, `ratings`, `agreement`: sheets for people to fill in, and what they say of metrics and systems
+- `people`: `annotate`, `ratings`, `agreement`: sheets for people to fill in, and what their answers show
 - `trials`: `wording` (SGSAcc on true and tampered acts under other wordings of the schema), `rerank` and `templates`
   (whether the reranker finds the faithful response; whether templates make good references), `stress` (which
   corruptions of answers metrics notice)

@@ -145,6 +145,7 @@ class EmbeddedNli(CrossEncoder):
             raise UserError(wrong, hint=AGAIN)
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3  # errors only
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # leaves the cores to others
         file = str(self.folder / "model.onnx")
         session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
         tokenizer: Any = tokenizers.Tokenizer.from_file(str(self.folder / "tokenizer.json"))

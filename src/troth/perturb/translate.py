@@ -205,9 +205,9 @@ def _unmask(request: Rewrite, text: str) -> str:
     # A new word that no dictionary has comes from the other language: its mark is kept, and the guard refuses it.
     text = re.sub(r"\*(\w+)", lambda m: m[1] if m[1] in original or _PLACEHOLDER.fullmatch(m[1]) else m[0], text)
 
-    def small(match: re.Match[str]) -> str:  # apertium hands capitals on to neighbours: "Thank you A lot"
+    def lower_word(match: re.Match[str]) -> str:  # apertium hands capitals on to neighbours: "Thank you A lot"
         word = match.group()
         return word if word in original or word == "I" or _PLACEHOLDER.fullmatch(word) else word.lower()
 
-    text = re.sub(r"(?<=[^\W_] )[A-Z]\w*", small, text)
+    text = re.sub(r"(?<=[^\W_] )[A-Z]\w*", lower_word, text)
     return _PLACEHOLDER.sub(lambda match: values.get(match.group().lower(), match.group()), text)

@@ -110,7 +110,7 @@ def _row(line: int, row: dict[str, Any]) -> CheckdstRow:
 def _pair(name: str, rows: list[CheckdstRow]) -> Pair:
     gold: list[Turn] = []
     for row in rows:
-        before, text = _last(row.context)
+        before, text = _last_turns(row.context)
         if before is not None:
             gold.append(Turn(speaker="SYSTEM", text=before))
         user = plain.user_turn(row.number, parse(row.gold))
@@ -119,7 +119,7 @@ def _pair(name: str, rows: list[CheckdstRow]) -> Pair:
     return Pair(plain.dialogue(name, gold), plain.dialogue(name, pred) if pred else None)
 
 
-def _last(context: str) -> tuple[str | None, str]:
+def _last_turns(context: str) -> tuple[str | None, str]:
     """The last user turn, after the system turn before it."""
     first, *rest = _TAG.split(context)
     turns = [(tag, text.strip()) for tag, text in zip(rest[::2], rest[1::2], strict=True)]
@@ -145,15 +145,15 @@ def _lines(item: Dialogue | Pair) -> Iterator[dict[str, Any]]:
                 "context": " ".join(context) if turn.context is None else turn.context,
                 "dial_id": f"{gold.id}-{number}",
                 "aug_type": "Not found",  # what the authors' converter writes if it is unknown
-                "gold": _flat(turn),
+                "gold": _flatten_state(turn),
                 "requires_coref": "" if turn.coref is None else turn.coref,
             }
             if number in predicted:
-                row["pred"] = _flat(predicted[number])
+                row["pred"] = _flatten_state(predicted[number])
         yield row
 
 
-def _flat(turn: Turn) -> str:
+def _flatten_state(turn: Turn) -> str:
     pieces: list[str] = []
     for frame in turn.frames:
         for slot, values in (frame.state.slot_values if frame.state else {}).items():

@@ -27,7 +27,7 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     pairs: bool = False  # `write` accepts pairs of gold and prediction, not only dialogues
     folder: bool = False  # written as a folder of files, with the schema of the services beside them
     ending: str = ".json"  # of a written file
-    streams: bool = False  # one line per turn, whose key `dialogue` names its dialogue: large files are read in parts
+    streams: bool = False  # one line per turn, with the dialogue's id in `dialogue`: large files are read in parts
 
 
 class Reader(Protocol):

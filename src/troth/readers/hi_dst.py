@@ -52,5 +52,5 @@ def _gold_turns(number: int, row: dict[str, Any]) -> Iterator[Turn]:
 def _state(slots: dict[str, Any]) -> plain.PlainState:
     state: plain.PlainState = {}
     for name, raw in slots.items():
-        plain.put(state, *plain.domain_slot(name), plain.value_text(raw, name))
+        plain.add_value(state, *plain.domain_slot(name), plain.value_text(raw, name))
     return state

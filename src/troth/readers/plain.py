@@ -123,7 +123,7 @@ def state(value: object, what: str) -> PlainState:
     values: PlainState = {}
     for service, slots in mapping(value, what).items():
         for slot, raw in mapping(slots, f"{what} of '{service}'").items():
-            put(values, service, slot, value_text(raw, f"{service}-{slot}"))
+            add_value(values, service, slot, value_text(raw, f"{service}-{slot}"))
     return values
 
 
@@ -140,7 +140,7 @@ def domain_slot(name: str) -> tuple[str, str]:
     return domain, slot
 
 
-def put(state: PlainState, service: str, slot: str, value: str) -> None:
+def add_value(state: PlainState, service: str, slot: str, value: str) -> None:
     """Adds a value to a state, unless it means "no value"."""
     if not is_empty(value):
         add(state, service, slot, value)
@@ -160,7 +160,7 @@ def frames(state: PlainState) -> tuple[Frame, ...]:
 
 
 def user_turn(number: int, state: PlainState) -> Turn:
-    """A user turn of which only the number and the state are known."""
+    """A user turn with only a number and a state."""
     return Turn(speaker="USER", number=number, frames=frames(state))
 
 

@@ -12,7 +12,7 @@ from troth.readers import source
 
 
 def encode_sheet(head: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
-    """A sheet as CSV, with a byte order mark, by which spreadsheets recognise UTF-8. No cell is a formula."""
+    """A sheet as CSV, with a byte order mark so that spreadsheets recognise UTF-8. No cell is a formula."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
     writer.writerow(head)

@@ -59,7 +59,7 @@ def holds_dialogues(name: str) -> bool:
 
 
 def files(path: str, wanted: Callable[[str], bool] = holds_dialogues) -> list[Path]:
-    """The files of a folder whose names are wanted, or that a glob matches, sorted; an empty list for other paths."""
+    """The wanted files of a folder, or those that a glob matches, sorted; an empty list for other paths."""
     folder = to_path(path)
     with _reading(folder):
         matches = glob_files(path)
@@ -85,7 +85,7 @@ def documents(path: str, only: Sequence[str] | None = None, *, parts: bool = Fal
         yield from _read_parts(file) if parts and _is_json_lines(file) else _read(file)
 
 
-def is_large(path: str, only: Sequence[str] | None = None) -> bool:
+def is_large(path: str, only: Sequence[str] | None) -> bool:
     """Whether a file of JSON Lines under a path has, or may have, more than one part."""
     if path == "-":
         return False

@@ -56,5 +56,5 @@ def _parse_list(items: object, key: str) -> plain.PlainState:
         parts = plain.text(item, f"an entry of '{key}'").split("-", 2)
         if len(parts) < 3:
             raise UserError(f"'{item}' in '{key}' is not of the form domain-slot-value")
-        plain.put(state, *parts)
+        plain.add_value(state, *parts)
     return state

@@ -81,7 +81,7 @@ def _state(row: dict[str, Any], prefix: str, before: plain.PlainState) -> plain.
             for earlier in before.get(domain, {}).get(slot, ()):
                 plain.add(state, domain, slot, earlier)
         else:
-            plain.put(state, domain, slot, value)
+            plain.add_value(state, domain, slot, value)
     return state
 
 

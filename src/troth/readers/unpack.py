@@ -123,7 +123,7 @@ def read_head(name: str, file: IO[bytes], size: int) -> bytes:
 
 
 def unzip(file: Path, wanted: Callable[[str], bool], size: int | None = None) -> Iterator[Content]:
-    """The members of an archive whose names are wanted, sorted; `size`: only that many bytes of each."""
+    """The wanted members of an archive, sorted by name; `size`: only that many bytes of each."""
     with file.open("rb") as packed, zipfile.ZipFile(packed) as archive:
         limit = max_document(file.stat().st_size)
         for name in sorted(name for name in archive.namelist() if wanted(name) and not name.startswith("__MACOSX/")):
@@ -159,14 +159,14 @@ def read_parquet(file: Path, rows: int | None = None) -> Iterator[Content]:
         size = rows or (count if "dialogue" in lazy.collect_schema() else ROWS)
         for start in range(0, count, size or 1) or (0,):
             values = lazy.slice(start, size).collect().to_dicts()
-            lines = b"\n".join(msgspec.json.encode(_without_nulls(row)) for row in values)
+            lines = b"\n".join(msgspec.json.encode(_drop_nulls(row)) for row in values)
             yield Content(f"{file}" if count <= size else f"{file}, rows from {start}", lines)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError) as error:
         raise UserError(f"cannot be read: {explain(error)}", file=str(file), hint=IS_WHOLE) from error
 
 
-def _without_nulls(value: Any) -> Any:
+def _drop_nulls(value: Any) -> Any:
     """A Parquet column has a value in every row; a null stands for a key that the original object did not have."""
     if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+        return {key: _drop_nulls(item) for key, item in value.items() if item is not None}
+    return [_drop_nulls(item) for item in value] if isinstance(value, list) else value

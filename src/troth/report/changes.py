@@ -1,8 +1,8 @@
-"""Which tasks, dialogues or documents broke between two runs, which were mended, and where they first differ.
+"""Which tasks, dialogues or documents became worse or better between two runs, and where they first differ.
 
 A unit broke if its value of a metric is worse than before. Of assistants that call tools, the first differing step is
-the first call that differs between a trial that was solved and one that is not; for metrics of what is said, it is the
-first new finding. Of dialogues, it is the first turn whose value is worse.
+the first call that differs between a trial that was solved and one that is not; for metrics of the text, it is the
+first new finding. For dialogues, it is the first turn with a worse value.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class FirstDifference(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class UnitChange(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A task, dialogue or document whose value of a metric is another one than before."""
+    """A task, dialogue or document whose value of a metric changed."""
 
     unit: str
     before: float
@@ -69,7 +69,7 @@ def find_changes(base: ScoredSystem, new: ScoredSystem, metric: str) -> Changes:
 
 
 def _turn_steps(base: ScoredSystem, new: ScoredSystem, metric: str, units: Sequence[str]) -> dict[str, FirstDifference]:
-    """The first turn of each dialogue whose value is worse than before."""
+    """The first turn of each dialogue with a worse value than before."""
     sides = [_turn_values(system, metric, units) for system in (base, new)]
     sign = -1 if new.metric(metric).better == "lower" else 1
     steps: dict[str, FirstDifference] = {}
@@ -176,7 +176,7 @@ def _answers(view: TrajectoryView) -> list[Any]:
 
 def _changed_arguments(here: CallView, there: CallView) -> str:
     if here.broken != there.broken:
-        return "the arguments are no JSON object" if here.broken is not None else "the arguments were no JSON object"
+        return f"the arguments {'were' if here.broken is None else 'are'} not a JSON object"
     names = [name for name in {**there.arguments, **here.arguments} if _value(here, name) != _value(there, name)]
     return ", ".join(f"{name} = {_value(here, name)}, not {_value(there, name)}" for name in names)
 

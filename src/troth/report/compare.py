@@ -1,4 +1,4 @@
-"""Two systems or more on the same dialogues: is the difference larger than chance explains?"""
+"""Compares two or more systems on the same dialogues: is the difference larger than chance explains?"""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WIDEST = 0.25  # of a margin for a share: who asks for more has given points for
 
 
 class Difference(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`system` against `base` on one metric: the system's value minus the base's, in the terms of `Score.value`."""
+    """`system` against `base` on one metric: the system's value minus the base's, on the scale of `Score.value`."""
 
     base: str
     system: str
@@ -50,7 +50,7 @@ class Difference(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, repr=False)
 class Differences(Sequence[Difference]):
-    """All differences of one call of `compare`, which is also the sequence of them; printed, it is a table."""
+    """The differences of one call of `compare`, as a sequence; printed, it is a table."""
 
     differences: tuple[Difference, ...]
     labels: Mapping[str, str]  # how tables print each metric
@@ -193,7 +193,7 @@ def _restrict_to_common(systems: Sequence[ScoredSystem]) -> list[ScoredSystem]:
 
 def _first_metric(systems: Sequence[ScoredSystem]) -> list[str]:
     """The first metric that all systems have, with rows if any has them."""
-    shared = [metric for metric in systems[0].overall if all(system.known(metric) for system in systems)]
+    shared = [metric for metric in systems[0].overall if all(system.known_score(metric) for system in systems)]
     if not shared:
         raise UserError("these systems have no metric in common", hint="name runs of the same task")
     return [next((metric for metric in shared if all(system.has_rows(metric) for system in systems)), shared[0])]
@@ -326,7 +326,7 @@ def correct_differences(differences: Sequence[Difference]) -> list[Difference]:
 
 
 def _systems(runs: Sequence[Run]) -> list[ScoredSystem]:
-    """The systems of all runs, in the order given, each under a name of its own."""
+    """The systems of all runs, in the order given, with unique names."""
     sources = [open_run(run, number) for number, run in enumerate(runs, 1)]
     systems = [system for source in sources for system in source.systems]
     names = unique_names([(system.source.path, system.system) for system in systems])

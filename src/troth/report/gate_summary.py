@@ -24,7 +24,7 @@ def write_summary(gated: GatedRun, path: str) -> None:
 
 
 def format_summary(gated: GatedRun) -> str:
-    """The verdict, a table of all gates, and the tasks, dialogues or documents that broke and that were mended."""
+    """The verdict, a table of all gates, and the tasks, dialogues or documents that became worse or better."""
     failed = [outcome for outcome in gated.outcomes if is_failed(outcome, strict=gated.strict)]
     names = ", ".join(dict.fromkeys(_escape(outcome.metric) for outcome in failed))
     head = f"**failed**: {names}" if failed else "**passed**"

@@ -38,7 +38,7 @@ EXAMPLE = 'for example "pass^1" = { margin = 2 }'
 
 
 class GateRule(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is asked of a metric, in the units that are printed: one limit or several."""
+    """One or several limits of a metric, in the printed units."""
 
     metric: str
     margin: float | None = None  # loss against the base that is accepted
@@ -51,7 +51,7 @@ class GateConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
     rules: tuple[GateRule, ...]
     confidence: float = 0.95
-    strict: bool = False  # what cannot be decided fails
+    strict: bool = False  # an undecided gate fails
     history: str | None = None  # file that runs are recorded in
 
 
@@ -228,7 +228,7 @@ def describe_limit(outcome: GateOutcome | LevelOutcome) -> str:
 
 
 def describe_doubt(outcome: GateOutcome | LevelOutcome, clusters: str) -> str:
-    """Why a gate cannot decide, and what would do."""
+    """Why a gate cannot decide, and how many dialogues would."""
     if isinstance(outcome, GateOutcome):
         needed = f"about {outcome.needed} {clusters} would decide" if outcome.needed else outcome.reason
         return f"too few {clusters} to tell: {needed}"
@@ -236,7 +236,7 @@ def describe_doubt(outcome: GateOutcome | LevelOutcome, clusters: str) -> str:
 
 
 def describe_changes(outcome: GateOutcome, clusters: str, most: int) -> Iterable[str]:
-    """A line for each unit that broke or was mended, of each at most so many, and how many there are."""
+    """One line for each unit that became worse or better, up to a limit for each, and their total numbers."""
     unit = clusters.removesuffix("s")
     for verb, changes in (("broke", outcome.broken), ("mended", outcome.mended)):
         for change in changes[:most]:

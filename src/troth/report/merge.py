@@ -1,8 +1,8 @@
 """Joins runs of shards that were scored apart into the run of the whole.
 
 Every score that is a ratio of sums is summed again from the rows of all shards, to the same bits as a run over
-everything at once. What is no such ratio (BLEU, AUROC), and scores by group, cannot be had from rows: they are left
-out, and named.
+everything at once. Metrics that are not such ratios (BLEU, AUROC) and scores by group cannot be computed from rows:
+they are left out, and named.
 """
 
 from __future__ import annotations
@@ -127,9 +127,8 @@ def _check(shards: Sequence[_Shard]) -> None:
             raise UserError(what, file=shard.path, hint="merge runs of one command")
         if set(shard.result.systems) != set(first.result.systems):
             odd = sorted(set(shard.result.systems) ^ set(first.result.systems))[0]
-            hint = (
-                suggest_name(odd, {*shard.result.systems, *first.result.systems} - {odd}) or "name systems: NAME=FILE"
-            )
+            known = {*shard.result.systems, *first.result.systems} - {odd}
+            hint = suggest_name(odd, known) or "name systems: NAME=FILE"
             raise UserError(f"system '{odd}' is not in all runs", file=shard.path, hint=hint)
         _check_rules(first, shard)
     _check_dialogues(shards)

@@ -44,7 +44,7 @@ SHOWN = 60  # single units of a run that a page shows
 
 @dataclass(frozen=True)
 class Source:
-    """A run in a report: its result, its path, and what the run and its systems are called in this report."""
+    """A run in a report: its result, its path, and the names of the run and its systems in this report."""
 
     result: Result
     path: str
@@ -57,13 +57,13 @@ class Source:
 
     @cached_property
     def header(self) -> Header:
-        """What the run's dialogues are about as a whole."""
+        """The header of the run's dialogues."""
         header: Header = self.result.explorer().header
         return header
 
     @cached_property
     def tallies(self) -> Tallies:
-        """What the run's dialogues or responses say; empty if it has none."""
+        """Counts of the run's dialogues or responses; empty if it has none."""
         return self.read(lambda _: None)
 
     def read(self, also: Callable[[DialogueView], None]) -> Tallies:
@@ -82,7 +82,7 @@ class Source:
 
     @cached_property
     def trials(self) -> list[TrialFacts]:
-        """What the run's trajectories say; empty if it has none."""
+        """Facts of the run's trajectories; empty if it has none."""
         return self.read_trials(lambda _: None)
 
     def read_trials(self, also: Callable[[TrajectoryView], None]) -> list[TrialFacts]:
@@ -152,13 +152,13 @@ class ScoredSystem:
     """A system of a run: its scores, and its rows metric by metric."""
 
     source: Source
-    system: str  # what the run calls it
-    name: str  # what the report calls it
+    system: str  # name in the run
+    name: str  # name in the report
     among: frozenset[str] | None = None  # the dialogues that are looked at; None: all
-    found: dict[str, Any] = field(default_factory=dict)  # what has been computed of it
+    found: dict[str, Any] = field(default_factory=dict)  # cached results of computations
 
-    def once(self, what: str, compute: Callable[[], T]) -> T:
-        """Returns the value of a function, which is called only once."""
+    def cached(self, what: str, compute: Callable[[], T]) -> T:
+        """Returns the value of `compute`, which is called only once."""
         if what not in self.found:
             self.found[what] = compute()
         return cast(T, self.found[what])
@@ -171,13 +171,13 @@ class ScoredSystem:
     def score(self, metric: str, group: str = ALL) -> Score | None:
         return self.scores.get((metric, group))
 
-    def known(self, metric: str, group: str = ALL) -> Score | None:
+    def known_score(self, metric: str, group: str = ALL) -> Score | None:
         """The score if it has a value."""
         score = self.score(metric, group)
         return score if score is not None and score.value is not None else None
 
-    def value(self, metric: str, group: str = ALL) -> float | None:
-        score = self.score(metric, group)
+    def value(self, metric: str) -> float | None:
+        score = self.score(metric)
         return None if score is None else score.value
 
     def groups(self, metric: str, kind: str) -> dict[str, Estimate]:
@@ -196,18 +196,18 @@ class ScoredSystem:
     def metric(self, name: str) -> Metric:
         return self.source.result.metric(name)
 
-    def derived(self, of: str) -> list[Metric]:
+    def derived_metrics(self, of: str) -> list[Metric]:
         """The run's metrics that are derived from one."""
         return [metric for metric in self.source.result.metrics if metric.of == of]
 
     @property
     def tally(self) -> TrackTally:
-        """What its verdicts say, turn by turn."""
+        """Counts of its verdicts, turn by turn."""
         return self.source.tallies.track(self.system)
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Sizes, and what was missing."""
+        """Sizes, and numbers of missing predictions."""
         return self.source.result.counts.get(self.system, {})
 
     def findings(self, kind: type[T]) -> list[T]:
@@ -217,7 +217,7 @@ class ScoredSystem:
     def differs(self, other: ScoredSystem, what: str = "gold") -> bool:
         """Whether two systems were scored on the same dialogues against different gold, or with different schemas.
 
-        Runs that do not say what they were scored against, as those of earlier versions, do not differ.
+        Runs without digests of their inputs (earlier versions) count as equal.
         """
         ours, theirs = (system.source.result.inputs.get(system.system, {}).get(what) for system in (self, other))
         if ours is None or theirs is None or ours == theirs:
@@ -241,11 +241,11 @@ class ScoredSystem:
 
     @cached_property
     def _mine(self) -> Mask:
-        """Which of the run's dialogues are this system's, and looked at."""
+        """Mask of the run's dialogues that this system has and that are compared."""
         sums = self.source.sums
         if self.among is None:
-            return sums.present(self.system)
-        return sums.present(self.system) & np.array([id in self.among for id in sums.dialogues], dtype=np.bool_)
+            return sums.has_dialogues(self.system)
+        return sums.has_dialogues(self.system) & np.array([id in self.among for id in sums.dialogues], dtype=np.bool_)
 
     @cached_property
     def dialogues(self) -> tuple[str, ...]:
@@ -265,7 +265,7 @@ class ScoredSystem:
 
 
 def open_run(run: Run, number: int) -> Source:
-    """A run of a report, which is the one at this place, from 1: what is not in a folder is called by its place."""
+    """A run of a report at this position, counted from 1: a run that is not in a folder is named by its position."""
     if isinstance(run, Result):
         return Source(run, f"run {number}")
     path = path_of(run)

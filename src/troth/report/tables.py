@@ -144,14 +144,14 @@ def lay_out(selected: SelectedScores, settings: TableSettings, *, bold: bool) ->
 
 def _check_names(names: Mapping[str, Any], scores: Sequence[Score]) -> None:
     """Raises an error for a name that no table has."""
-    known = dict.fromkeys(name for score in scores for name in _printed(score))
+    known = dict.fromkeys(name for score in scores for name in _printed_names(score))
     for name in names:
         if name not in known:
             hint = suggest_name(name, known) or "name a system or a metric"
             raise UserError(f"has '{name}', which the table does not have", option="names", hint=hint)
 
 
-def _printed(score: Score) -> Iterator[str]:
+def _printed_names(score: Score) -> Iterator[str]:
     yield from (score.system, score.system.rpartition(":")[2], score.metric, score.group, score.group.name)
 
 

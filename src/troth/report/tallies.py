@@ -1,4 +1,4 @@
-"""What the report counts in a run's dialogues besides its scores, in one pass.
+"""Counts of a run's dialogues besides its scores, made in one pass.
 
 JGA by service, which slots are wrong and how, which turns have no prediction, and the acts of responses.
 """
@@ -15,7 +15,7 @@ from troth.storage.explorer import ActView, AnswerView, DialogueView, ResponseVi
 
 
 class Answered(NamedTuple):
-    """A response, and where it stands."""
+    """A response, with its dialogue and turn."""
 
     dialogue: str
     set: str
@@ -24,20 +24,20 @@ class Answered(NamedTuple):
 
 @dataclass(frozen=True)
 class SlotErrors:
-    """Mistakes by slot and kind, counted where they are made, and the turns in which they stand."""
+    """Mistakes by slot and kind, counted in the turn where they are made, and the number of turns that they last."""
 
     made: dict[str, Counter[str]] = field(default_factory=dict)
     turns: Counter[str] = field(default_factory=Counter)
 
-    def worst(self, number: int) -> list[str]:
+    def worst_slots(self, number: int) -> list[str]:
         return sorted(self.made, key=lambda slot: (-self.made[slot].total(), slot))[:number]
 
     @property
     def total(self) -> int:
         return self.kinds().total()
 
-    def lasting(self) -> float | None:
-        """For how many turns a mistake stands, on average."""
+    def mean_duration(self) -> float | None:
+        """The mean number of turns that a mistake lasts."""
         return self.turns.total() / self.total if self.total else None
 
     def kinds(self) -> Counter[str]:
@@ -45,7 +45,7 @@ class SlotErrors:
 
 
 class TrackTally:
-    """What one system made of the dialogues of a run; verdicts on states are of the original test set alone."""
+    """Counts of one system on the dialogues of a run; verdicts on states are counted on the original test set only."""
 
     def __init__(self) -> None:
         self.answers: list[Answered] = []
@@ -86,7 +86,7 @@ class TrackTally:
         return self._slots if self._predicts else self._all_slots
 
     def by_service(self) -> dict[str, Parts]:
-        """Joint scores of the services that gold has values of, for runs whose units are whole turns."""
+        """Joint scores of the services that gold has values of, for runs with whole turns as units."""
         services = sorted({service for _, service in self._frames})
         return {
             service: Parts.from_fractions(
@@ -98,15 +98,15 @@ class TrackTally:
 
     @property
     def acts(self) -> Iterator[tuple[Answered, ActView]]:
-        """Every act that the system's responses were to convey."""
+        """Every act that the system's responses should convey."""
         return ((answered, act) for answered in self.answers for act in answered.answer.acts)
 
 
 class Tallies:
-    """What the dialogues, or the responses to documents, of a run say."""
+    """Counts of the dialogues, or of the responses to documents, of a run."""
 
-    def __init__(self, wanted: Collection[tuple[str, int | None]] = ()) -> None:
-        """`wanted`: turns, by dialogue and number, whose text is kept."""
+    def __init__(self, wanted: Collection[tuple[str, int | None]]) -> None:
+        """`wanted`: turns, by dialogue and number, to keep the text of."""
         self.dialogues = 0
         self.responses: list[ResponseView] = []
         self.texts: dict[tuple[str, int | None], str] = {}
@@ -130,5 +130,5 @@ class Tallies:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the run has nothing to look at one by one."""
+        """Whether the run has neither dialogues nor responses."""
         return not self.dialogues and not self.responses

@@ -1,4 +1,4 @@
-"""What a run's trajectories say beyond its scores: what is solved, where it first goes wrong, in which tool."""
+"""Facts of a run's trajectories beyond its scores: which trials are solved, and where the others first go wrong."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TrialFacts(NamedTuple):
     trial: int
     solved: float | None
     wrong_turn: int | None  # the first user turn after which the state is wrong
-    faults: Counter[tuple[str, str]]  # calls that gold has otherwise: tool, and what is wrong
+    faults: Counter[tuple[str, str]]  # calls that differ from gold: tool, and kind of fault
 
 
 def trial_facts(view: TrajectoryView) -> TrialFacts:

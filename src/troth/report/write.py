@@ -1,4 +1,4 @@
-"""`troth.report(…)`: runs as one page to look at, and its charts as files."""
+"""`troth.report(…)`: writes runs as one HTML page, and its charts as files."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def bleu(summed: Sequence[float]) -> float:
 
 
 def estimate(counts: Counts, dialogues: Sequence[str], how: Resampling) -> Estimate:
-    """Corpus BLEU of some responses with its interval over their dialogues (`dialogues`: that of each response)."""
+    """Corpus BLEU of responses with its interval over dialogues (`dialogues`: the dialogue of each response)."""
     names = sorted(set(dialogues))
     code_of = {name: code for code, name in enumerate(names)}
     summed = np.zeros((len(names), counts.shape[1]))

@@ -53,8 +53,8 @@ def find_schema(schema: Path | Schema | None, gold: Gold) -> Schema | None:
     return readers.schema_beside(path_of(gold)) if isinstance(gold, str | PathLike) else None
 
 
-def read_dialogues(gold: Gold, format: str | None = None) -> Iterator[tuple[str | None, Dialogue]]:
-    """Gold's dialogues, each with its file. An id that comes twice is an error: turns are known by it."""
+def read_dialogues(gold: Gold, format: str | None) -> Iterator[tuple[str | None, Dialogue]]:
+    """Gold's dialogues, each with its file. A duplicate id is an error, because it identifies turns."""
     seen: set[str] = set()
     documents: Iterable[tuple[str | None, Iterable[Dialogue | Pair]]]
     documents = readers.batches(path_of(gold), format) if isinstance(gold, str | PathLike) else [(None, gold)]

@@ -1,4 +1,4 @@
-"""Judged responses: what the model and the slot error rate say of each act, for a run and for single responses."""
+"""Judges responses: the verdicts of the model and the slot error rate on each act, for runs and single responses."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import msgspec
 from troth.models import Nli
 from troth.responses import ser, sgsacc, tamper
 from troth.responses.metrics import JudgedResponse
-from troth.responses.references import Refs
-from troth.responses.sgsacc import ActVerdict, Augment, DueAct, SystemTurn
+from troth.responses.sgsacc import ActVerdict, DueAct, SystemTurn
 from troth.storage.explorer import ActView, AnswerView, CandidateView
 
 
@@ -25,7 +24,7 @@ def assemble_response(
 ) -> JudgedResponse:
     """A response with its acts. `verdicts`: the model's, None where it was not asked; `kinds`: name those of values.
 
-    `candidates`: what the response was chosen from, where its file says so.
+    `candidates`: the list that the response was chosen from, if its file has it.
     """
     pairs = zip(turn.acts, verdicts, strict=True)
     acts = tuple(_judge_act(due, text, verdict, slots, kinds) for due, verdict in pairs)
@@ -33,13 +32,11 @@ def assemble_response(
     return JudgedResponse(turn.dialogue, answer, turn.gold, turn.previous, turn.before)
 
 
-def judge(
-    turns: Sequence[SystemTurn], responses: Sequence[str], nli: Nli, *, augment: Augment = "retry", refs: Refs = "b"
-) -> list[JudgedResponse]:
+def judge(turns: Sequence[SystemTurn], responses: Sequence[str], nli: Nli) -> list[JudgedResponse]:
     """Judges responses as in production: by the acts alone, without gold utterances; any candidate reference counts."""
     bare = [turn._replace(gold="") for turn in turns]
-    prepared = sgsacc.prepare(bare, nli, pool={}, augment=augment, validate=False, refs=refs)
-    verdicts = sgsacc.verdicts(bare, prepared, responses, nli, augment=augment)
+    prepared = sgsacc.prepare(bare, nli, pool={}, augment="retry", validate=False, refs="b")
+    verdicts = sgsacc.verdicts(bare, prepared, responses, nli, augment="retry")
     return [
         assemble_response(
             turn, text, acts, ser.noncategorical_slots({due.service.name: due.service for due in turn.acts}), kinds=True

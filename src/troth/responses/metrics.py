@@ -25,7 +25,7 @@ class JudgedResponse(NamedTuple):
     """One response with its judged acts (`answer`), gold's utterance, and the turn before."""
 
     dialogue: str
-    answer: AnswerView  # without a text where there is no response, which is wrong in every metric
+    answer: AnswerView  # no text if there is no response, which is wrong in every metric
     gold: str
     previous: str
     before: Speaker = "USER"  # who said `previous`
@@ -210,7 +210,7 @@ COVERED: dict[str, tuple[str, Metric, Callable[[Recipes], Any]]] = {
 
 
 def gives_value(act: ActView) -> bool:
-    """Whether the act gives a slot of the schema a value; those of a request are what the user may choose from."""
+    """Whether the act gives a slot of the schema a value; values of a request are choices that the user has."""
     return bool(act.values) and act.act != "REQUEST" and (act.act, act.slot) not in PSEUDO
 
 
@@ -236,7 +236,7 @@ AGREEMENT = Metric(
 
 
 def companion_metrics(metrics: Sequence[Metric]) -> list[Metric]:
-    """What is told beside the metrics: what they apply to, and how often SER and SGSAcc agree if both are scored."""
+    """Metrics added to the selected ones: their coverage, and the agreement of SER and SGSAcc if both are scored."""
     return [*coverage_metrics(metrics), *([AGREEMENT] if SER_APPLICABLE in metrics and SGSACC in metrics else [])]
 
 

@@ -59,7 +59,7 @@ def rerank_file(
 ) -> RerankSummary:
     """Chooses from each list of `nbest` by the acts of gold's system turns, and writes the choices to the file `out`.
 
-    `nbest`: a file of lists, or one for each of several systems (`NAME=PATH`), whose lists for a turn become one.
+    `nbest`: a file of lists, or several (`NAME=PATH`, one per system); lists for the same turn are merged.
     Everything is checked before the model is asked. Its answers are in its cache, if it has one, so a killed run can be
     continued.
     """

@@ -129,7 +129,7 @@ def _table_3_sentences(name: str, domain: str) -> tuple[str, ...]:
 
 def _offer_sentences(values: Sequence[str], service: Service) -> tuple[str, ...]:
     descriptions = [_intent_description(value, service) for value in values]
-    described = [f"Offer to {_lower_first(text)}" for text in descriptions if text]
+    described = [f"Offer to {text[:1].lower()}{text[1:]}" for text in descriptions if text]
     return tuple(dict.fromkeys([*described, f"Offer to {_join_values([humanize(value).lower() for value in values])}"]))
 
 
@@ -144,7 +144,3 @@ def _join_values(values: Sequence[str]) -> str:
 def _trim(text: str) -> str:
     """Text without the punctuation at its end, since more words follow."""
     return text.strip().rstrip(".?! ")
-
-
-def _lower_first(text: str) -> str:
-    return text[:1].lower() + text[1:]

@@ -1,6 +1,6 @@
 """The fidelity reranker (SGSAcc, section 3): of several responses, the one that is true to most of its acts.
 
-One point for each act of which any candidate reference is entailed by the response. The highest sum wins; of equal
+One point for each act with a candidate reference that the response entails. The highest sum wins; of equal
 ones the likeliest. No gold utterance is used. Acts that no rule puts into words are passed over.
 
 Three things are not in the paper's section 3, and the recipe names them:
@@ -52,7 +52,7 @@ class RerankRecipe:
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """One act in one candidate: the reference that fits best, and what the model says of it."""
+    """One act in one candidate: the reference that fits best, and the model's probabilities for it."""
 
     service: str
     act: str
@@ -75,7 +75,7 @@ class Candidate(msgspec.Struct, frozen=True, omit_defaults=True):
     score: float | None
     fidelity: int
     acts: tuple[Reason, ...]
-    system: str = ""  # whose it is, where several systems compete
+    system: str = ""  # the system that wrote it, if several compete
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -96,7 +96,7 @@ class Nbest(msgspec.Struct, frozen=True):
     acts: tuple[DueAct, ...]
     previous: str = ""
     scores: tuple[float, ...] | None = None  # likelihoods in any unit, higher is likelier
-    systems: tuple[str, ...] = ()  # whose each candidate is, where several systems compete
+    systems: tuple[str, ...] = ()  # the system of each candidate, if several compete
 
     def __post_init__(self) -> None:
         if not self.candidates:
@@ -123,7 +123,7 @@ def rerank(
 ) -> Choice:
     """Chooses the candidate that is true to most acts.
 
-    `acts`: what is to be said, by service. `previous`: the turn before. `scores`: likelihoods of the candidates.
+    `acts`: the acts to express, by service. `previous`: the turn before. `scores`: likelihoods of the candidates.
 
     >>> from troth import demo, models, readers
     >>> acts = {"Stays_1": [Act("OFFER", "hotel_name", ("Lantern Rooms",))]}

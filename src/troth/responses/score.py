@@ -37,7 +37,7 @@ from troth.responses import bleu, cells, corpus, explorer, references, ser, sgsa
 from troth.responses import metrics as measures
 from troth.responses.cells import JudgedSystem, ResponseScorer
 from troth.responses.corpus import ActCorpus
-from troth.responses.judge import assemble_response as judged_response
+from troth.responses.judge import assemble_response
 from troth.responses.metrics import BleuRecipe, JudgedResponse, Recipes, SerRecipe, SgsaccRecipe, TurnRecipe
 from troth.responses.references import Refs
 from troth.responses.sgsacc import ActReference, ActVerdict, Augment, SystemTurn
@@ -279,7 +279,7 @@ class _Run:
             judge = partial(sgsacc.judge_responses, augment=self.settings.augment)
             verdicts = self._ask_model(judge, list(zip(turns, refs, texts, strict=True)))
         judged = [
-            judged_response(
+            assemble_response(
                 turn, text, acts, slots, kinds=self.kinds,
                 candidates=responses[turn.key].candidates if turn.key in responses else (),
             )

@@ -18,7 +18,7 @@ Slots = frozenset[tuple[str, str]]  # service and slot
 
 
 def noncategorical_slots(schema: Schema) -> Slots:
-    """The slots whose values are expected word by word."""
+    """The slots whose values must be in the response verbatim."""
     return frozenset(
         (service.name, slot.name) for service in schema.values() for slot in service.slots if not slot.is_categorical
     )
@@ -34,7 +34,7 @@ def expected_values(act: Act, service: str, slots: Slots) -> tuple[str, ...]:
     return act.values if (service, act.slot) in slots else ()
 
 
-def due(frames: Iterable[Frame], slots: Slots) -> Iterator[str]:
+def due_values(frames: Iterable[Frame], slots: Slots) -> Iterator[str]:
     """The values that a system turn with these acts must give; none: SER does not apply to it."""
     return (value for frame in frames for act in frame.acts for value in expected_values(act, frame.service, slots))
 

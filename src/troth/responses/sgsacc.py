@@ -1,8 +1,8 @@
-"""Schema-Guided Semantic Accuracy (SGSAcc, section 2): whether a response says what it was to say, by entailment.
+"""Schema-Guided Semantic Accuracy (SGSAcc, section 2): whether a response expresses its acts, by entailment.
 
 Each act of a system turn becomes candidate sentences (`references`). A response is true to the act if entailment is the
 most probable class for (response, reference), and faithful if it is true to all its acts. The paper published no code.
-What its text says, and what is chosen where it leaves something open:
+The rules of the paper, and our choices where the paper leaves something open:
 
 - Reference: the candidate that the gold utterance entails with the highest probability, entailed ones first. If gold
   alone entails none and gold in its context does, the context decides; so gold itself is faithful wherever validation
@@ -11,9 +11,9 @@ What its text says, and what is chosen where it leaves something open:
   negatives and for responses alike. The verdict without the retry is kept beside it.
 - Validation: gold entails a candidate of every act, and no candidate of its tampered twins (`tamper`): one per act,
   drawn by seed, dialogue, turn and the act's place.
-- What the context entails without the utterance is not what the utterance says: such a retry counts only where the
+- A hypothesis that the context entails alone is not expressed by the utterance: such a retry counts only where the
   utterance makes entailment more probable.
-- A response that is empty, or has no word but fillers and strings that are no words, is true to nothing, and no model
+- A response that is empty, or has only fillers and strings that are not words, is true to nothing, and no model
   is asked.
 """
 
@@ -38,7 +38,7 @@ T = TypeVar("T")
 _WORD = re.compile(r"\w+")
 
 CHUNK = 256  # turns whose pairs are asked together: sorted by length they fill batches, and memory stays small
-NOTHING = Entailment(0.0, 1.0, 0.0)  # what an empty text says of anything
+NOTHING = Entailment(0.0, 1.0, 0.0)  # the verdict on every empty text
 PSEUDO = {
     ("INFORM_COUNT", references.COUNT.name),
     ("OFFER_INTENT", references.INTENT),
@@ -54,7 +54,7 @@ class DueAct(NamedTuple):
 
 
 class SystemTurn(NamedTuple):
-    """A system turn of gold: its acts, its text, and what was said right before it."""
+    """A system turn of gold: its acts, its text, and the user's utterance right before it."""
 
     dialogue: str
     turn: int  # index into the dialogue's turns
@@ -115,8 +115,8 @@ class Question(NamedTuple):
         return is_empty_talk(self.text, " ".join(self.hypotheses))
 
 
-def is_empty_talk(text: str, about: str = "") -> bool:
-    """Whether a text has no words but fillers ("Okay.") and strings of letters that are no words ("asdf").
+def is_empty_talk(text: str, about: str) -> bool:
+    """Whether a text has only fillers ("Okay.") and strings of letters that are not words ("asdf").
 
     Words of `about` count, and so do numbers and words in other scripts than Latin.
     """
@@ -157,7 +157,7 @@ def build_question(
 
 
 def ask(nli: Nli, questions: Sequence[Question], *, augment: Augment = "retry") -> list[Answer]:
-    """Answers to all questions; those of which no hypothesis is entailed are asked again in their context."""
+    """Answers to all questions; a question without an entailed hypothesis is asked again in its context."""
     plain = _ask_pairs(nli, [(q.hypotheses, "" if q.says_nothing else q.text) for q in questions])
     answers = [Answer(entailments) for entailments in plain]
     again: list[int] = []

@@ -83,7 +83,7 @@ def tamper_act(act: Act, service: Service, others: Pool, rng: random.Random, *, 
         return None
     if what == "boolean":
         flipped = {"true": "False", "false": "True"}.get(act.values[0].lower())
-        return _with(act, (flipped,), ()) if flipped else None
+        return _replace_values(act, (flipped,), ()) if flipped else None
     true = [act, *(other for other in acts if other.slot == act.slot and other.values)]
     choices, width = _candidate_values(act, service, others)
 
@@ -96,7 +96,7 @@ def tamper_act(act: Act, service: Service, others: Pool, rng: random.Random, *, 
     if other is None:  # few will do, or none: test all
         left = [values for values in choices if fits(values)]
         other = rng.choice(left) if left else None
-    return _with(act, *other) if other is not None else None
+    return _replace_values(act, *other) if other is not None else None
 
 
 def means_same(values: Values, act: Act) -> bool:
@@ -155,5 +155,5 @@ def value_forms(values: tuple[str, ...], canonical: tuple[str, ...] = ()) -> fro
     return frozenset(written | {str(NUMBERS.index(form)) for form in written if form in NUMBERS})
 
 
-def _with(act: Act, values: tuple[str, ...], canonical: tuple[str, ...]) -> Act:
+def _replace_values(act: Act, values: tuple[str, ...], canonical: tuple[str, ...]) -> Act:
     return msgspec.structs.replace(act, values=values, canonical_values=canonical)

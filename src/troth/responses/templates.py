@@ -59,7 +59,7 @@ class MissingTemplate(msgspec.Struct, frozen=True):
 
 
 class TemplateSummary(msgspec.Struct, frozen=True):
-    """How many responses were written, and what they leave out."""
+    """How many responses were written, and how many acts they leave out."""
 
     responses: int
     partial: int  # responses that leave out an act

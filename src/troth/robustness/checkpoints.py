@@ -44,7 +44,7 @@ class MedianTable:
     columns: list[Metric]  # those of table 2 that all systems have, then the slack; of other runs, all metrics
     best: set[Median]  # with those that do not differ from the best beyond their errors; none if all are alike
     worst: set[Median]
-    error: str  # what stands after ±
+    error: str  # the part after ±
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
@@ -127,7 +127,7 @@ def _family(name: str, systems: Sequence[str], every: Sequence[Median]) -> Itera
 def pick(runs: Mapping[str, Result | Path] | Iterable[Path]) -> Picked:
     """The checkpoint with the least average slack, and the one with the best JGA, of runs in the order of training.
 
-    `runs`: results or run folders by name, or run folders, whose paths are then the names.
+    `runs`: results or run folders by name, or run folders, then named by their paths.
     """
     named = runs if isinstance(runs, Mapping) else {path_of(run): run for run in runs}
     results = {name: run if isinstance(run, Result) else opened(run) for name, run in named.items()}

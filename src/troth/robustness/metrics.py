@@ -33,7 +33,7 @@ CJGA_ALL = CJGA.derive(
     compute=consistency.over_all_pairs, repeats="cjga",
 )  # fmt: skip
 COREF_JGA = JGA.derive(
-    "coref_jga", of="", title="Coreference JGA", about="JGA of the turns whose state rests on a reference",
+    "coref_jga", of="", title="Coreference JGA", about="JGA of the turns whose state needs coreference",
     ignores=_SOFT.ignores | _ENTITIES, needs=("coreference",), compute=consistency.coreference_parts,
 )  # fmt: skip
 NOHF = Metric(

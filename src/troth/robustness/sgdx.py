@@ -44,7 +44,7 @@ TASK = Task("robust sgdx", "robustness", "dialogues", "troth.report.page.robustn
 
 
 class VaryingUnit(Finding, frozen=True, tag="varying unit"):
-    """A unit whose score depends on the wording of the schema."""
+    """A unit with a score that depends on the wording of the schema."""
 
     dialogue: str
     turn: int
@@ -190,7 +190,7 @@ def _score_variants(
     if settings.schemas is not None:
         reworded = [label for label in next(iter(corpus.systems.values())) if label != ORIGINAL]
         variants = load_published(corpus.schema, path_of(settings.schemas), reworded)
-        renamings = {variant.name: variant.renaming.back() for variant in variants}
+        renamings = {variant.name: variant.renaming.inverse() for variant in variants}
 
     def make() -> list[PairConsumer]:
         scorer = Scorer(profile, schema)
@@ -248,7 +248,7 @@ def _cells(metric: Metric, systems: Mapping[str, TrackedSystem], grouping: Group
 
 
 def _varying(common: _Common, system: str) -> list[VaryingUnit]:
-    """The units whose scores differ between variants, those that vary most first."""
+    """The units with scores that differ between variants, largest variation first."""
     table, scored = values(list(common.variants.values()))
     spread = np.where(scored, variation(table), 0.0)
     at = np.flatnonzero(spread > 0)

@@ -46,7 +46,7 @@ def level_gate(
     top: float | None = 1.0,
     confidence: float = 0.95,
 ) -> LevelGate:
-    """Whether a ratio of sums per dialogue is `at_least` so high, or `at_most`. `top`: its highest value; None: any."""
+    """Whether a ratio of sums is at least `at_least`, or at most `at_most`. `top`: its highest value; None: any."""
     if (at_least is None) == (at_most is None):
         raise UserError("an absolute gate has one limit", hint="give at_least or at_most")
     if not 0.5 < confidence < 1:

@@ -42,7 +42,7 @@ def best_scores(result: Result) -> frozenset[Marked]:
 
 
 def unbeaten(scores: Sequence[Score], test: PairTest | None = None) -> frozenset[Marked]:
-    """The scores to print in bold: for each metric and group the best one, and those that a test does not tell from it.
+    """The scores to print in bold: for each metric and group the best, and those not significantly different from it.
 
     A score stands with the best unless the paired randomisation test against the best rejects at 0.05, with Holm's
     correction over the systems. Without a test, the best value stands alone. Nothing is marked where there is a single
@@ -69,7 +69,7 @@ def _unbeaten_in(row: Sequence[Score], test: PairTest | None) -> list[Score]:
     return level + [one for one, p in zip(others, adjusted, strict=True) if p >= LEVEL]  # NaN is not
 
 
-def pairwise(scores: Sequence[Score], sums: DialogueSums, *, resamples: int | None = None, seed: int = 0) -> PairTest:
+def pairwise(scores: Sequence[Score], sums: DialogueSums, *, resamples: int | None = None) -> PairTest:
     """The p-values of every pair of systems that are scored on the same dialogues, metric by metric.
 
     Without `resamples`, there are as many random swaps as `compare` takes, and fewer for many systems on many
@@ -80,14 +80,14 @@ def pairwise(scores: Sequence[Score], sums: DialogueSums, *, resamples: int | No
     metrics = list(dict.fromkeys(metric for _, metric in ratios))
     alike: dict[bytes, list[str]] = {}
     for system in dict.fromkeys(system for system, _ in ratios):
-        alike.setdefault(sums.present(system).tobytes(), []).append(system)
+        alike.setdefault(sums.has_dialogues(system).tobytes(), []).append(system)
     nothing = Sums(np.zeros(len(sums.dialogues)), np.zeros(len(sums.dialogues)))
     found: dict[tuple[str, str, str], float] = {}
     for systems in alike.values():
         table = [[ratios.get((system, metric), nothing) for metric in metrics] for system in systems]
         num, den = (np.array([[one[side] for one in row] for row in table]).swapaxes(1, 2) for side in (0, 1))
         enough = min(max(WORK // max(num.size, 1), FEWEST), MOST)
-        p = p_values(num, den, resamples=resamples or enough, seed=seed)
+        p = p_values(num, den, resamples=resamples or enough)
         for i, j, m in np.ndindex(p.shape):
             found[systems[i], systems[j], metrics[m]] = float(p[i, j, m])
     return lambda one, other, metric: found.get((one, other, metric), math.nan)
@@ -135,7 +135,7 @@ def _count(moved: _Moved, shared: NDArray[np.bool_], extreme: Array, defined: Ar
     """Adds how often each pair differs at least as much as it does without a swap, and how often it is defined."""
     systems, metrics = moved.num.shape
     num, den = moved.num, moved.den
-    same = num[:, shared] - 2 * moved.sums[:, :, :metrics][:, :, shared]  # what is left of a system in a difference
+    same = num[:, shared] - 2 * moved.sums[:, :, :metrics][:, :, shared]  # what stays in a difference
     top, bottom = moved.sums[:, :, :metrics][:, :, ~shared], moved.sums[:, :, metrics:]
     for i in range(systems - 1):
         rest = slice(i + 1, systems)

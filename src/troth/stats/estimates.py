@@ -31,7 +31,7 @@ FEW = 10  # dialogues that hold an error: an interval that rests on fewer says s
 
 
 class Resampling(NamedTuple):
-    """How intervals are made: the number of resamples, the random seed, and what is resampled."""
+    """How intervals are made: the number of resamples, the random seed, and the unit of resampling."""
 
     resamples: int = 1000
     seed: int = 0
@@ -40,7 +40,7 @@ class Resampling(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell:
-    """A metric over a group of units, its recipe, and what to say where there is nothing to score."""
+    """A metric over a group of units, its recipe, and the reason to give if it has no value."""
 
     metric: Metric
     parts: Parts
@@ -55,7 +55,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class SystemCells:
-    """One system of a result: its cells, and what else is known of it."""
+    """One system of a result: its cells, counts, notes and other facts."""
 
     name: str
     cells: Iterable[Cell]
@@ -86,7 +86,7 @@ def build_result(
 ) -> Result:
     """The result of any task: each cell becomes a score, and those over all units become rows as well.
 
-    Cells are taken one at a time; what is kept of them are sums per cluster, and the parts of the rows. Without
+    Cells are taken one at a time; only sums per cluster and the parts of the rows are kept. Without
     `metrics`, they are those of the cells.
     """
     rows: list[_RowParts] = []
@@ -181,7 +181,9 @@ def _estimates(
         n, d = num[:, column], den[:, column]
         if bound is not None and math.isfinite(bound) and intervals.is_share(n / bound, d):
             (ends,) = intervals.share(n, d, top=bound, cluster=how.cluster, graded=graded[column])
-            found[column] = _estimate(n, d, ends._replace(reason=ends.reason or _few(n / bound, d, bound, how.cluster)))
+            found[column] = _estimate(
+                n, d, ends._replace(reason=ends.reason or _note_few(n / bound, d, bound, how.cluster))
+            )
         else:
             alike.setdefault(((n != 0) | (d != 0)).tobytes(), []).append(column)
     for mask, columns in alike.items():
@@ -203,8 +205,8 @@ def _estimate(num: Floats, den: Floats, ends: Bounds) -> Estimate:
     return Estimate(top / bottom, ends.low, ends.high, round(bottom), ends.reason)
 
 
-def _few(share: Floats, den: Floats, bound: float, cluster: str) -> str | None:
-    """What an interval rests on, where few clusters hold an error, or a success."""
+def _note_few(share: Floats, den: Floats, bound: float, cluster: str) -> str | None:
+    """A note on the interval if few clusters have an error, or a success."""
     held, slack = den > 0, 1e-9 * den
     below, above = int((held & (share < den - slack)).sum()), int((held & (share > slack)).sum())
     few, limit = min((below, f"below {_percent(bound)}"), (above, f"above {_percent(0)}"))

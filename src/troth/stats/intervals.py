@@ -115,7 +115,7 @@ def _spread(pulls: Array, strata: NDArray[np.int64]) -> float:
 
 
 def is_share(num: Array, den: Array) -> bool:
-    """Whether every numerator lies between 0 and its denominator, but for rounding."""
+    """Whether every numerator is between 0 and its denominator, except for rounding."""
     slack = 1e-9 * np.abs(den)
     return bool(((num >= -slack) & (num <= den + slack)).all())
 
@@ -197,7 +197,7 @@ def auroc(scores: ArrayLike, labels: ArrayLike, documents: ArrayLike, *, confide
 
     The degrees of freedom are those of Welch and Satterthwaite, from the documents with a positive and those with a
     negative. As many pairs as the fewer of these can be drawn without a common document: the exact interval of a share
-    (Clopper and Pearson) for so many pairs holds whatever the distribution, and no end lies beyond it. At 1 (and at 0),
+    (Clopper and Pearson) for this many pairs holds for any distribution, and no end lies beyond it. At 1 (and at 0),
     where leaving out a document changes nothing, the interval is its one-sided bound.
     """
     check_confidence(confidence)
@@ -211,7 +211,7 @@ def auroc(scores: ArrayLike, labels: ArrayLike, documents: ArrayLike, *, confide
     if area in (0, 1):
         bound = 1 - quantiles.share_at_most(0, holding, confidence)
         return Bounds(bound, 1.0) if area == 1 else Bounds(0.0, 1 - bound)
-    areas = _left_out(values, truth, places)
+    areas = _leave_one_out(values, truth, places)
     logits = np.log(areas / (1 - areas))
     if np.ptp(logits) < 1e-12:  # all scores are equal, for example
         return Bounds(None, None, no_spread("document"))
@@ -241,7 +241,7 @@ def _degrees(values: Array, truth: Array, places: NDArray[Any]) -> float:
     return float(sum(variances) ** 2 / sum(v**2 / d for v, d in zip(variances, degrees, strict=True)))
 
 
-def _left_out(values: Array, truth: Array, places: NDArray[Any]) -> Array:
+def _leave_one_out(values: Array, truth: Array, places: NDArray[Any]) -> Array:
     """The AUROC without each document, kept half a pair away from 0 and 1."""
     _, place = np.unique(places, return_inverse=True)
     good, bad = truth == 1, truth == 0

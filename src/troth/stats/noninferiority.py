@@ -1,7 +1,7 @@
 """The gate: is a new system worse than the base by more than a margin that one accepts?
 
 Both bounds come from the linearised difference, with the t distribution over dialogues. A gate certifies, so its lower
-bound also has to hold against a few dialogues that the new system breaks altogether, of which a sample may show one or
+bound also has to hold against a few dialogues that the new system breaks altogether, and a sample may show one or
 two, or none. It is therefore not above what follows from the largest likely share of dialogues that lose
 (`paired.worst_case`), and it is lower where few dialogues hold most of the loss (`bounds`; both are ours).
 """
@@ -63,7 +63,7 @@ def gate(
         raise UserError(f"the gate's confidence must lie between 0.5 and 1, not {confidence}", hint="0.95 is usual")
     if not (math.isfinite(margin) and margin >= 0):
         raise UserError(f"the gate's margin must be 0 or more, not {margin}", hint="0.005 is half a point")
-    change = Change.from_sums(_checked(num_base, den_base, num_new, den_new).metric(0))
+    change = Change.from_sums(_check_sums(num_base, den_base, num_new, den_new).metric(0))
     difference = float((ratio(num_new, den_new) - ratio(num_base, den_base))[0])
     low, high = bounds(change, confidence)
 
@@ -91,7 +91,7 @@ def bounds(change: Change, confidence: float) -> tuple[float, float]:
 
     The t distribution is symmetric, while losses that come as a few whole dialogues are not: their number has the
     Poisson distribution, whose upper bound is about k + z √k + (z² + 2)/3. The last term, times the skewness that
-    dialogues have, is what the lower bound is lowered by.
+    dialogues have, is subtracted from the lower bound.
     """
     t = quantiles.t(confidence, change.dialogues - 1)
     low = change.difference - t * change.error
@@ -125,7 +125,7 @@ def _needed(change: Change, margin: float, confidence: float) -> int | None:
     return math.ceil(needed) if needed <= MOST else None
 
 
-def _checked(num_base: ArrayLike, den_base: ArrayLike, num_new: ArrayLike, den_new: ArrayLike) -> PairedSums:
+def _check_sums(num_base: ArrayLike, den_base: ArrayLike, num_new: ArrayLike, den_new: ArrayLike) -> PairedSums:
     """As `paired`, for one metric; refuses whatever would let a gate pass on nothing."""
     sides = [np.asarray(side, dtype=np.float64) for side in (num_base, den_base, num_new, den_new)]
     if not all(np.isfinite(side).all() for side in sides):

@@ -15,7 +15,7 @@ MANY = 1000  # degrees of freedom from which the expansion of t has all digits
 
 
 def normal(p: float) -> float:
-    """The value below which a standard normal variable lies with probability p."""
+    """The p-quantile of the standard normal distribution."""
     from statistics import NormalDist  # on use: it pulls in decimal, fractions and random
 
     return NormalDist().inv_cdf(p)
@@ -28,7 +28,7 @@ def normal_tail(z: float) -> float:
 
 @lru_cache(maxsize=4096)
 def t(p: float, degrees: float) -> float:
-    """The value below which a t-distributed variable lies with probability p."""
+    """The p-quantile of Student's t distribution."""
     if degrees < 1 or not 0 < p < 1:
         raise ValueError(f"t needs a probability between 0 and 1 and a degree of freedom, not {p} and {degrees}")
     if p == 0.5:
@@ -50,7 +50,7 @@ def t(p: float, degrees: float) -> float:
 
 @lru_cache(maxsize=4096)
 def beta(p: float, a: float, b: float) -> float:
-    """The value below which a beta-distributed variable lies with probability p."""
+    """The p-quantile of the beta distribution."""
     low, high = 0.0, 1.0
     x = a / (a + b)
     for _ in range(500):

@@ -1,4 +1,4 @@
-"""Folders in which a later call resumes the work: a record in them says what the work depends on.
+"""Folders in which a later call resumes the work: a record in them has everything that the work depends on.
 
 The record holds options, and digests of what was read. A call that differs in one of them is refused, so that a folder
 never holds the results of two different runs.
@@ -38,7 +38,7 @@ class Claim(NamedTuple):
 
     @contextmanager
     def working(self, folder: Path) -> Iterator[None]:
-        """Makes the folder that of this work, in which no other process works meanwhile."""
+        """Claims the folder for this work and keeps other processes out of it."""
         self.check(folder)
         with writing(str(folder), OTHER_NAME):
             folder.mkdir(parents=True, exist_ok=True)

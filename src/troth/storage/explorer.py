@@ -24,7 +24,7 @@ from troth.storage.trajectory_views import TrajectoryView
 
 NAME = "dialogues.jsonl.gz"
 LAYOUT = 1  # raised when a reader of the old one would go wrong
-LONGEST = 10**8  # bytes of one record: what is packed may unpack to anything
+LONGEST = 10**8  # bytes of one record: a small packed record may unpack to any size
 
 T = TypeVar("T")
 States = dict[str, dict[str, tuple[str, ...]]]  # service to slot to values
@@ -121,7 +121,7 @@ class CandidateView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     score: float | None = None  # likelihood
     fidelity: int | None = None  # points; None: the reranker was not asked
     acts: tuple[PointView, ...] = ()
-    system: str = ""  # whose it is, where several systems compete
+    system: str = ""  # the system that wrote it, if several compete
 
 
 class AnswerView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -151,7 +151,7 @@ class DialogueView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class ClaimSupport(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A sentence of a response, what its document says of it, and the passage that says so."""
+    """A sentence of a response, the verdict of its document on it, and the passage that decides."""
 
     sentence: str
     verdict: str  # supported, contradicted, absent
@@ -174,7 +174,7 @@ class ResponseView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     label: int | None = None  # 1: people found it supported
     source: str = ""
     values: dict[str, float] = {}  # by metric
-    faithful: dict[str, bool] = {}  # what a calibration says, by metric
+    faithful: dict[str, bool] = {}  # verdict of the calibration, by metric
     probability: dict[str, float] = {}
     reasons: dict[str, str] = {}  # why there is no value, by metric
     claims: tuple[ClaimSupport, ...] = ()  # its sentences, where a metric judged them one by one

@@ -36,7 +36,7 @@ def check_new(out: str, kind: str = "file") -> Path:
 
 
 def check_replaceable(out: str, foreign: Callable[[Path], str | None]) -> Path:
-    """Checks, before any work is done, that what has this name belongs to troth and can be replaced.
+    """Checks, before any work is done, that an existing file or folder belongs to troth and can be replaced.
 
     `foreign` describes content that does not belong to troth. Returns the path with links resolved, so that a link
     stays one.
@@ -158,7 +158,7 @@ def publish(part: Path, target: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Waits until a file, or the names in a folder, are on the disk: a rename may get there before what it names."""
+    """Waits until a file, or the names in a folder, are on the disk: a rename may be written before content."""
     with suppress(OSError):  # not every file system can, and Windows opens no folders
         descriptor = os.open(path, os.O_RDONLY)
         try:

@@ -38,7 +38,7 @@ LARGEST = 1e15  # of a score, a numerator or a denominator: beyond it, sums lose
 
 
 class Run(msgspec.Struct, frozen=True):
-    """The content of `run.json`: what was run, with what, and the scores."""
+    """The content of `run.json`: task, options, inputs and scores."""
 
     command: str
     arguments: dict[str, Any]
@@ -78,7 +78,7 @@ def save(result: Result, folder: str) -> None:
         cluster=result.cluster,
         unscored=list(result.unscored),
     )
-    with files.replaced_folder(folder, foreign) as fresh:
+    with files.replaced_folder(folder, foreign_content) as fresh:
         rows = result.rows() if result.make_rows is None else result.make_rows()
         write = rows.write_parquet if isinstance(rows, pl.DataFrame) else rows.sink_parquet
         write(fresh / ROWS)
@@ -148,7 +148,7 @@ def _typed(finding: dict[str, Any], path: str) -> Any:
 
 def check_out(out: str | os.PathLike[str]) -> str:
     """Checks before any work is done that a run can be written here, and replaces nothing but a run."""
-    files.check_replaceable(os.fspath(out), foreign)
+    files.check_replaceable(os.fspath(out), foreign_content)
     return os.fspath(out)
 
 
@@ -157,8 +157,8 @@ def describe_files(out: str) -> str:
     return "written: " + ", ".join(f"{out}/{name}" for name in FILES[:3] if (Path(out) / name).is_file())
 
 
-def foreign(target: Path) -> str | None:
-    """What lies at the place of a run that is not a run's, and would be lost."""
+def foreign_content(target: Path) -> str | None:
+    """Content of a folder that does not belong to a run and would be lost; None if there is none."""
     if not target.is_dir():
         return "is not a run of troth: it is a file"
     other = sorted(path.name for path in target.iterdir() if path.name not in FILES)

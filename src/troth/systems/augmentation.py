@@ -71,7 +71,7 @@ def _parse_share(name: str, text: str) -> float:
 
 
 class TwinMaker:
-    """Draws twins of the dialogues of a corpus, the same ones whenever they are asked for."""
+    """Draws twins of the dialogues of a corpus; repeated calls give the same twins."""
 
     def __init__(self, dialogues: Sequence[Dialogue], schema: Schema, shares: Mapping[str, float], seed: int) -> None:
         self.shares, self.seed = shares, seed

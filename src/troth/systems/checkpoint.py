@@ -1,4 +1,4 @@
-"""Checkpoints of a training: weights and optimiser as safetensors, and how far it is, with a digest of it all."""
+"""Checkpoints of a training: weights and optimiser as safetensors, the progress, and a digest of everything."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FitState(msgspec.Struct):
 
 @contextmanager
 def replaced_checkpoint(folder: Path) -> Iterator[Path]:
-    """A folder of ours to fill, which replaces the one before as a whole. safetensors has errors of its own."""
+    """A new folder that replaces the previous checkpoint as a whole; errors of safetensors become UserErrors."""
     from safetensors import SafetensorError
 
     try:

@@ -117,6 +117,6 @@ def _spread(values: Tensor, kinds: Tensor, row: Tensor, query: Tensor, empty: fl
 
 
 def _allow(places: Tensor, segments: Tensor, turn: Tensor) -> Tensor:
-    """Scores of places, of which the first two are among the user's words and the others among the system's."""
+    """Scores of positions: the first two among the user's words, the others among the system's."""
     allowed = torch.stack([segments == whose for whose in (USER, USER, SYSTEM, SYSTEM)])[:, turn, None, :]
     return places.masked_fill(~allowed, FAR)

@@ -1,4 +1,4 @@
-"""Dialogues as a tracker sees them: one `TrackerTurn` per user turn, with the schema, what was said and the states.
+"""Dialogues as a tracker sees them: one `TrackerTurn` per user turn, with schema, utterances and states.
 
 A `TrackerCorpus` holds dialogues of any format that troth reads. Few-shot training takes some of them (`shots`);
 augmentation adds dialogues once more, under other wordings of the schema (SGD-X, §4.2) or as perturbed twins, made when
@@ -37,7 +37,7 @@ class TrackerTurn(msgspec.Struct, frozen=True, gc=False):
 
     dialogue: str
     number: int  # of the user turn, from 0
-    services: tuple[Service, ...]  # whose states are asked for
+    services: tuple[Service, ...]  # the services to predict states for
     past: tuple[Turn, ...]  # all turns before it, oldest first
     turn: Turn
     before: ServiceStates  # after the user turn before: gold in training, the tracker's own when it runs
@@ -91,7 +91,7 @@ class TrackerCorpus:
     wordings: tuple[Wording, ...] = ()
     share: float = 1.0  # of the dialogues that are added under each wording
     twins: Mapping[str, float] = field(default_factory=dict)  # share of the dialogues that get a twin, by its kind
-    seed: int = 0  # by which the shares are drawn
+    seed: int = 0  # random seed of the shares
     spell: Spelling | None = None  # how the annotation of this format spells a value; None: as it was said
 
     @classmethod
@@ -112,7 +112,7 @@ class TrackerCorpus:
         return cls(path, dialogues, services or _infer_schema(dialogues), complete=name != "sgd", spell=spell)
 
     def only(self, services: Sequence[str]) -> TrackerCorpus:
-        """The dialogues that are about no other services than these; all if none is named."""
+        """The dialogues with no services other than these; all if none is named."""
         known = dict.fromkeys(service for dialogue in self.dialogues for service in dialogue.services)
         for name in services:
             if name not in known:
@@ -214,7 +214,7 @@ def turns_of(dialogue: Dialogue, schema: Schema, *, complete: bool) -> Iterator[
         before |= user_turn.gold
 
 
-def variants_from(how: str, seed: int = 0, engines: Sequence[str] = ()) -> Generator:
+def variants_from(how: str, seed: int, engines: Sequence[str] = ()) -> Generator:
     """Where variants of a schema come from: "backtranslate", "corrupt", a file of paraphrases, or a folder of schemas.
 
     A folder has them as SGD-X does. `engines`: the translators of "backtranslate"; the usual ones if empty.

@@ -12,7 +12,7 @@ from statistics import fmean
 from troth.core.parts import Parts, join
 from troth.core.records import Dialogue, Schema
 from troth.systems.data import TrackerCorpus
-from troth.systems.sets import PERTURBED, twins
+from troth.systems.sets import PERTURBED, perturb_dialogues
 from troth.systems.tracker import Tracker
 from troth.tracking.consistency import (
     CheckdstRecipe,
@@ -35,7 +35,7 @@ class TrackerEvaluation:
         self.corpus = corpus
         self.sets: dict[str, Sequence[Dialogue]] = {"": corpus.dialogues}
         for name in sets:
-            self.sets[name] = twins(corpus.dialogues, corpus.schema, PERTURBED.get(name, name), seed)
+            self.sets[name] = perturb_dialogues(corpus.dialogues, corpus.schema, PERTURBED.get(name, name), seed)
         self.profile: Profile = profile("trade" if corpus.complete else "sgd")
 
     def slacks(self, points: Sequence[Mapping[str, float]]) -> list[float]:

@@ -48,7 +48,7 @@ class TaskPromptExample(NamedTuple):
     fields: Fields
 
     def draw(self, network: TextNetwork, rng: Random) -> TextExample:
-        text, answer = self.task.put(self.fields, rng.randrange(len(self.task.prompts)))
+        text, answer = self.task.fill_prompt(self.fields, rng.randrange(len(self.task.prompts)))
         return network.example((text, " "), answer)
 
 
@@ -99,6 +99,6 @@ class Muppet(PrefineDst, frozen=True, kw_only=True):
     def _examples(self, network: TextNetwork, name: str, path: str) -> Iterator[TaskPromptExample | TextExample]:
         task = TASKS.load(name)
         for fields in task.read(path):
-            text, answer = task.put(fields, 0)
+            text, answer = task.fill_prompt(fields, 0)
             example = network.example((f"{name}: {text}", " "), answer)
             yield example._replace(weight=1 / math.log(task.classes or len(network.tokenizer)))

@@ -11,7 +11,7 @@ DEV, MOST_DEV = 0.1, 300  # share of a source's examples that the loss is measur
 
 
 def split_drawn(sources: Iterable[tuple[str, list[Any]]], seed: int, most: int = 0) -> tuple[list[Any], list[Any]]:
-    """Examples to learn from, and of each source some to measure the loss on. `most`: of a source; 0: all."""
+    """Splits examples: those to learn from, and some of each source for the loss. `most`: per source; 0: all."""
     learned: list[Any] = []
     dev: list[Any] = []
     for purpose, examples in sources:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from troth.core.extras import missing, require
+from troth.core.extras import not_installed_error, require
 from troth.core.registry import Registry
 
 Report = Callable[[int, Mapping[str, float]], None]
@@ -60,7 +60,7 @@ def report_to(names: Sequence[str], folder: Path, settings: Mapping[str, Any]) -
         try:
             reports.append(make(folder, settings))
         except ImportError as error:
-            raise missing(name) from error
+            raise not_installed_error(name) from error
 
     def report(step: int, metrics: Mapping[str, float]) -> None:
         for one in reports:

@@ -97,7 +97,7 @@ class TrainableTracker(Trainable[E], TrackerModel):
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A kind of tracker. Its fields are its options; the first line of its docstring is what `troth ls` shows."""
+    """A kind of tracker. Its fields are its options; `troth ls` shows the first line of its docstring."""
 
     base: ClassVar[str] = ""  # the model of `troth models` to begin with, where none is named; "": one must be named
     families: ClassVar[tuple[str, ...]] = ()  # of supported pretrained models, by `model_type` of their config.json

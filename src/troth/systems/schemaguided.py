@@ -119,7 +119,7 @@ class BaselineModel(SpanModel):
         return BaselineNetwork(self.encoder, recipe.upper, recipe.dropout)
 
     def collate(self, examples: Sequence[SpanExample], rng: Random) -> Any:
-        """Labels that rest on earlier turns are left out: what another service holds, and what was offered before."""
+        """Labels that depend on earlier turns are left out: values of other services, and earlier offers."""
         arrays, wanted = super().collate(examples, rng)
         earlier = (wanted["status"] == Status.OFFER) & (wanted["offers"] != 1)
         wanted["status"][(wanted["status"] == Status.CARRY) | earlier] = IGNORED

@@ -105,7 +105,7 @@ def _vary(original: Path, names: Sequence[str], folder: Path, schemas: str | Non
                 Path(scratch, "all", name).rename(folder / name)
 
 
-def twins(dialogues: Sequence[Dialogue], schema: Schema, family: str, seed: int) -> list[Dialogue]:
+def perturb_dialogues(dialogues: Sequence[Dialogue], schema: Schema, family: str, seed: int) -> list[Dialogue]:
     """The perturbed twins of dialogues, in memory."""
     known: Inventory = inventory(dialogues, schema)
     return [apply(family, dialogue, known, seed=seed).dialogue for dialogue in dialogues]

@@ -63,7 +63,7 @@ def _parse_state(parts: Sequence[str], service: Service) -> State:
 
 
 def restrict_state(
-    service: Service, values: Mapping[str, str], *, intent: str | None = "", requested: Sequence[str] | None = ()
+    service: Service, values: Mapping[str, str], *, intent: str | None, requested: Sequence[str] | None
 ) -> State:
     """The state that these values are under a schema: slots, intents and possible values that it does not have go.
 

@@ -35,7 +35,7 @@ class TaskPrompt(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """A way to put an example whose answer is one of two: what stands for the labels 0 and 1."""
+    """A prompt for examples with one of two answers: the texts for the labels 0 and 1."""
 
     source: str
     no: str
@@ -54,7 +54,7 @@ class PrefineTask(NamedTuple):
         """The number of possible answers; None where any text is one."""
         return 2 if all(isinstance(prompt, Choices) for prompt in self.prompts) else None
 
-    def put(self, fields: Fields, number: int) -> tuple[str, str]:
+    def fill_prompt(self, fields: Fields, number: int) -> tuple[str, str]:
         """Source and answer of an example by a prompt of this number."""
         prompt = self.prompts[number % len(self.prompts)]
         if isinstance(prompt, Choices):

@@ -65,7 +65,7 @@ class TextNetwork:
         self._keeps = "logits_to_keep" in inspect.signature(self.module.forward).parameters
 
     def example(self, parts: tuple[str, str], answer: str, weight: float = 1.0) -> TextExample:
-        """An example from a source, in two parts of which the first may lose its beginning, and the answer."""
+        """An example from a source in two parts, and the answer; the beginning of the first part may be cut."""
         return TextExample(self.source(*parts), array("i", [*self._ids(answer)[: self.answer - 1], self.end]), weight)
 
     def source(self, loses: str, stays: str) -> array[int]:
@@ -183,7 +183,7 @@ class TextLearner(Trainable[TextExample]):
 
 
 class TextModel(TextLearner, StatelessTracker, TrainableTracker[TextExample]):
-    """A tracker whose network reads and writes text; recipes say what."""
+    """A tracker with a network that reads and writes text; recipes define the texts."""
 
 
 class TextRecipe(Recipe, frozen=True, kw_only=True):

@@ -109,7 +109,7 @@ class Fitting:
 
     model: Trainable[Any]
     examples: Sequence[Any]
-    dev: Sequence[Any] = ()  # examples of which the loss is measured
+    dev: Sequence[Any] = ()  # examples to measure the loss on
     evaluate: Callable[[], Metrics] | None = None  # further measures of the model as it is
     keep: Mapping[str, Key] = field(default_factory=dict)  # folder to key; the first decides when to stop
     report: Callable[[int, Metrics], None] = lambda _step, _metrics: None  # to TensorBoard and others
@@ -208,7 +208,7 @@ class _Run:
         value = float(loss.detach())
         if not math.isfinite(value):
             raise UserError(f"the loss is {value} at step {step}", file=str(self.folder), hint="try a lower rate")
-        with self.signals.held():  # weights, step and log belong together
+        with self.signals.hold():  # weights, step and log belong together
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
             self.state.step += 1
@@ -246,7 +246,7 @@ class _Run:
                 metrics["dev_loss"] = self._dev_loss()
             if self.fitting.evaluate is not None:
                 metrics |= self.fitting.evaluate()
-        with self.signals.held():
+        with self.signals.hold():
             self._judge(metrics)
 
     def _judge(self, metrics: Metrics) -> None:
@@ -308,7 +308,7 @@ class _Run:
 
 
 def _find_nearest(points: Sequence[Metrics], distances: Distances) -> tuple[int, float]:
-    """The evaluation whose model is kept, and how far it is now: each newcomer replaces it where it is nearer.
+    """The best evaluation, whose model is kept, and its distance: a new one replaces it if it is nearer.
 
     Distances of earlier evaluations change with each further one, so the choices are made again from the first on.
     """
@@ -347,7 +347,7 @@ class _Signals:
         self.begun = True
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         self.holding = True
         try:
             yield

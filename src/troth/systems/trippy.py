@@ -140,7 +140,7 @@ class CopyModel(TurnTracker, TrainableTracker[CopyExample]):
             yield CopyExample(array("i", self._read(turn).ids), ())
 
     def _read(self, turn: TrackerTurn) -> Read:
-        """[CLS] user [SEP] system [SEP] what was said before, the newest first [SEP]."""
+        """[CLS] user [SEP] system [SEP] earlier utterances, the newest first [SEP]."""
         tokenizer = self.tokenizer
         user = tokenizer(replace_surrogates(turn.user), add_special_tokens=False, return_offsets_mapping=True)
         past = [text for _, text in reversed(turn.history)]
@@ -324,7 +324,7 @@ def _informed_values(turn: TrackerTurn) -> dict[str, str]:
 
 
 class Trippy(Recipe, frozen=True, kw_only=True):
-    """Values copied from the user, from what the system informed, or from another slot (TripPy)."""
+    """Values copied from the user, from the system's informs, or from another slot (TripPy)."""
 
     base: ClassVar[str] = "minilm-l6"
     families: ClassVar[tuple[str, ...]] = ENCODERS

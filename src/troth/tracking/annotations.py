@@ -62,13 +62,13 @@ class Annotations:
             return (1.0, 1.0, 1.0)
         text = turn.text
         tags = [
-            tuple((s.slot, text[s.start : s.exclusive_end]) for s in spans if _tagged(s, kinds))
+            tuple((s.slot, text[s.start : s.exclusive_end]) for s in spans if _is_tagged(s, kinds))
             for spans in (gold.spans, pred.spans)
         ]
         return f1(*tags)
 
 
-def _tagged(span: Span, kinds: Kinds) -> bool:
+def _is_tagged(span: Span, kinds: Kinds) -> bool:
     """Spans of non-categorical slots that stand in the text count."""
     return kinds.categorical.get(span.slot) is False and span.start >= 0
 

@@ -70,7 +70,7 @@ class Grouping:
 
 
 def cells(system: TrackedSystem, metrics: Sequence[Metric], grouping: Grouping) -> Iterator[Cell]:
-    """Every metric of every group. One at a time: all together would take more memory than the dialogues."""
+    """Cells of every metric and group, one at a time: all together would take more memory than the dialogues."""
     schema, by = grouping.schema, grouping.by
     for group, frames in split_by_group(system.frames, grouping):
         train = {"train": fingerprint(grouping.seen or ())} if group in (SEEN, UNSEEN) else {}
@@ -79,7 +79,7 @@ def cells(system: TrackedSystem, metrics: Sequence[Metric], grouping: Grouping) 
             why = system.unscorable or reason(metric, frames.profile, schema)
             yield Cell(metric, parts, (*recipe(metric, frames), train), group, why)
     if "turn" in by:
-        # Cut after the metric is made: FGA looks back at turns that are not in the group.
+        # Select turns after computing the metric: FGA looks back at turns that are not in the group.
         whole = [(metric, recipe(metric, system.frames), system.parts(metric)) for metric in metrics]
         for position in np.unique(system.frames.column("turn").astype(np.int64)).tolist():
             for metric, rules, parts in whole:
@@ -100,7 +100,7 @@ def recipe(metric: Metric, frames: Frames) -> tuple[Any, ...]:
 
 
 def reason(metric: Metric, profile: Profile, schema: Schema | None) -> str:
-    """Why there is no number, where there is none."""
+    """Why a metric has no value, if it has none."""
     if profile.match == "given" and "ontology" not in metric.needs:
         return NO_VALUES
     for need in metric.needs:
@@ -142,7 +142,7 @@ def gold_services(frames: Frames) -> Ints:
 
 
 def _slots(system: TrackedSystem, table: Floats, metrics: Sequence[Metric]) -> Iterator[tuple[Metric, Group, Parts]]:
-    """JGA and AGA of one slot alone: over the frames of its service, and over those in which gold has it.
+    """JGA and AGA of each slot: JGA over the frames of its service, AGA over the frames in which gold has it.
 
     As for services, gold decides which frames those are, so that all systems have the same denominators.
     """
@@ -160,7 +160,7 @@ def _slots(system: TrackedSystem, table: Floats, metrics: Sequence[Metric]) -> I
         if "jga" in wanted:
             mine = of_service(column["service"][rows][0])
             units = mine.units(by_turn=False)
-            at, inside = _places(units.dialogue, units.turn, column["dialogue"][rows], column["turn"][rows])
+            at, inside = _find_positions(units.dialogue, units.turn, column["dialogue"][rows], column["turn"][rows])
             lost = np.bincount(at[inside], weights=1.0 - score[inside], minlength=len(units))
             lost[np.isinf(mine.column("wrong"))] = 1.0  # without a prediction no slot is right, mentioned or not
             yield wanted["jga"], Group("slot", name), Parts(1.0 - lost.astype(np.float64), np.ones(len(lost)), units)
@@ -171,8 +171,8 @@ def _slots(system: TrackedSystem, table: Floats, metrics: Sequence[Metric]) -> I
             yield wanted["aga"], Group("slot", name), Parts(score * active, active, units)
 
 
-def _places(dialogue: Ints, turn: Ints, some_dialogue: Floats, some_turn: Floats) -> tuple[Ints, Mask]:
-    """Where among units, which are sorted by dialogue and turn, each of some keys stands, and whether it is there."""
+def _find_positions(dialogue: Ints, turn: Ints, some_dialogue: Floats, some_turn: Floats) -> tuple[Ints, Mask]:
+    """The position of each key among units sorted by dialogue and turn, and whether the unit exists."""
     width = int(max(turn.max(initial=0), some_turn.max(initial=0))) + 1
     known, wanted = dialogue * width + turn, some_dialogue.astype(np.int64) * width + some_turn.astype(np.int64)
     at = np.searchsorted(known, wanted)

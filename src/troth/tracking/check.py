@@ -51,7 +51,7 @@ class Checked(msgspec.Struct, frozen=True):
 def check(
     gold: Path, *, profile: str | Profile | None = None, schema: Path | None = None, format: str | None = None
 ) -> Checked:
-    """Scores gold against itself, and lists what is odd in its annotation.
+    """Scores gold against itself, and lists oddities of its annotation.
 
     >>> from troth import demo
     >>> check(demo.path("gold")).dialogues
@@ -78,7 +78,7 @@ def check(
                 places[kind].append(FindingPlace(file, dialogue.id, turn, what))
             try:
                 scorer.add(dialogue, dialogue)
-            except UserError as error:  # what cannot be scored is a finding here, not the end
+            except UserError as error:  # here a finding, not a reason to stop
                 places["cannot be scored"].append(FindingPlace(file, dialogue.id, error.turn, error.what))
     if not seen:
         raise UserError("no dialogue in it", file=path, hint="is it the right file?")

@@ -52,8 +52,8 @@ class UserTurn(NamedTuple):
     dialogue: str
     number: int
     text: str
-    supported: int  # predicted named-entity values that stand in what was said,
-    named: int  # of so many
+    supported: int  # predicted named-entity values that were said,
+    named: int  # all predicted named-entity values
     coref: bool | None  # whether the state needs coreference; None: not annotated
 
 
@@ -92,7 +92,7 @@ class UserTurns:
         return {(turn.dialogue, turn.number): turn.text for turn in self.turns}
 
     def _entities(self, pred: Turn | None, gold: Turn, said: list[str]) -> tuple[int, int]:
-        """How many predicted named-entity values stand in what was said, and how many there are."""
+        """Number of predicted named-entity values that were said, and number of all of them."""
         names = [
             value
             for frame in (pred.frames if pred is not None else ())
@@ -128,7 +128,7 @@ def over_all_pairs(original: Parts, twins: Parts) -> Parts:
 
 
 def hallucination_parts(turns: UserTurns) -> Parts:
-    """NoHF's parts per turn: named entities that stand in what was said, and named entities predicted."""
+    """NoHF's parts per turn: predicted named entities that were said, and all predicted named entities."""
     shares = [(turn.supported, turn.named) for turn in turns.turns]
     return Parts.from_fractions(shares, [(turn.dialogue, turn.number, "") for turn in turns.turns])
 

@@ -67,7 +67,7 @@ class _Read(msgspec.Struct, frozen=True, gc=False):
     utterances: tuple[Utterance, ...]
     predicted: dict[int, States]  # by the user turn's number; a turn without a prediction is absent
     faults: dict[int, tuple[SlotFault, ...]]  # by the user turn's number, of the turns that were scored
-    correct: frozenset[int] = frozenset()  # turns of which the file says right or wrong per slot, without values
+    correct: frozenset[int] = frozenset()  # turns with correctness per slot instead of values
 
 
 def _pack(read: _Read) -> bytes:
@@ -195,14 +195,14 @@ class _Verdicts:
         joints: dict[int, list[tuple[str, float]]] = {}
         for number, service, joint, lag in self.units.rows(code):
             name = "" if self.whole else self.services[int(service)]
-            verdicts.setdefault(int(number), []).append(UnitView(name, joint, _blamed(number, joint, lag)))
+            verdicts.setdefault(int(number), []).append(UnitView(name, joint, _blamed_turn(number, joint, lag)))
         for number, service, joint in () if self.frames is None else self.frames.rows(code):
             joints.setdefault(int(number), []).append((self.services[int(service)], joint))
         return verdicts, joints
 
 
 class _Grouped:
-    """Columns of a table whose rows are looked up by dialogue."""
+    """Columns of a table, with its rows looked up by dialogue."""
 
     def __init__(self, *columns: Floats, by: Floats) -> None:
         codes = by.astype(np.int64)
@@ -217,7 +217,7 @@ class _Grouped:
         return zip(*(column[begin:end].tolist() for column in self.columns), strict=True)
 
 
-def _blamed(number: float, joint: float, lag: float) -> int | None:
+def _blamed_turn(number: float, joint: float, lag: float) -> int | None:
     return int(number - lag) if joint < 1.0 and np.isfinite(lag) else None
 
 
@@ -260,7 +260,7 @@ class SlotFaults:
                 continue
             mine, guess = gold.get(slot), pred.get(slot)
             before = self.past.get(key)
-            same = before is not None and _same(before.gold, mine) and before.pred == guess
+            same = before is not None and _is_same_value(before.gold, mine) and before.pred == guess
             since = before.since if before is not None and same else number
             self.past[key] = _Past(mine, guess, since)
             yield SlotFault(service, slot, self._kind(key, mine, guess), since, scores[slot])
@@ -286,8 +286,8 @@ class SlotFaults:
             yield SlotFault("", slot, "wrong", since)
 
 
-def _same(old: Values | None, new: Values | None) -> bool:
-    """Whether gold has not changed; a further wording of a value is no change."""
+def _is_same_value(old: Values | None, new: Values | None) -> bool:
+    """Whether gold has not changed; a further wording of a value is not a change."""
     if old is None or new is None:
         return old is new
     return old == new or any(value in old for value in new)

@@ -1,6 +1,6 @@
 """Explains why two scripts disagree: changes the rules that differ between two profiles one at a time.
 
-All steps are scored in one pass. They add up: the first starts at one profile's score, the last ends at the other's.
+All steps are scored in one pass. The first step starts at one profile's score, the last ends at the other's.
 `alone` is the effect of one rule by itself, which differs from its step where rules act on the same units.
 """
 
@@ -31,7 +31,7 @@ Key = tuple[str, int, str]
 
 
 class RuleFlip(msgspec.Struct, frozen=True):
-    """A unit whose score one rule moves, and the slots that do it."""
+    """A unit with a score that one rule changes, and the slots that cause it."""
 
     dialogue: str
     turn: int
@@ -50,13 +50,13 @@ class RuleStep(msgspec.Struct, frozen=True):
     new: str
     before: float | None
     after: float | None
-    alone: float | None  # what the rule does when it is the only one changed
+    alone: float | None  # change of the score if only this rule is changed
     units_before: int
     units_after: int
-    raised: int | None  # units whose score rises or falls; None where the rule changes what a unit is
+    raised: int | None  # units with a higher or lower score; None if the rule changes the unit itself
     lowered: int | None
     flips: list[RuleFlip]
-    near_misses: list[str] = []  # wrong on one side of the rule, and equal to gold but for the writing
+    near_misses: list[str] = []  # wrong before or after the rule, and equal to gold except in writing
 
 
 def explain(
@@ -70,7 +70,7 @@ def explain(
     format: str | None = None,
     pred_format: str | None = None,
 ) -> list[RuleStep]:
-    """The rules that differ between two profiles, and what each of them does to a metric.
+    """The rules that differ between two profiles, and the effect of each of them on a metric.
 
     `start`: without it, the profile that fits the predictions. `end`: without it `trade`, or `mwzeval` if that is where
     it starts. Each step names the units that the rule moves, and the slots with both values.
@@ -86,12 +86,12 @@ def explain(
     first = profile_for_files(path, guess, known, format, pred_format) if start is None else find_profile(start)
     last = find_profile(end or ("mwzeval" if first.name == "trade" else "trade"))
     if "given" in (first.match, last.match):
-        raise UserError("profile trippy holds no values, so no rule can be changed", hint="choose another profile")
+        raise UserError("profile trippy has no values, so no rule can be changed", hint="choose another profile")
     rules = [rule for rule in ORDER if getattr(first, rule) != getattr(last, rule)]
     way = [first]
     for rule in rules:
-        way.append(_changed(way[-1], rule, last))
-    profiles = [*way, *(_changed(first, rule, last) for rule in rules)]
+        way.append(_change_rule(way[-1], rule, last))
+    profiles = [*way, *(_change_rule(first, rule, last) for rule in rules)]
 
     def make() -> list[PairConsumer]:
         scorers = [Scorer(profile, known, by_slot=True, strict=False) for profile in profiles]
@@ -107,7 +107,7 @@ def explain(
     ]
 
 
-def _changed(profile: Profile, rule: str, end: Profile) -> Profile:
+def _change_rule(profile: Profile, rule: str, end: Profile) -> Profile:
     change: dict[str, Any] = {rule: getattr(end, rule)}
     return replace(profile, **change)
 
@@ -149,7 +149,7 @@ def _step(rule: str, pair: tuple[_Scored, _Scored], single: tuple[_Scored, _Scor
     """`pair`: before and after this rule on the way; `single`: at the start, and with only this rule changed."""
     before, after = pair
     flips: list[RuleFlip] | None = None
-    # Where units are frames on one side and turns on the other, there is nothing to pair them by.
+    # If units are frames on one side and turns on the other, they cannot be paired.
     kinds = [{bool(service) for *_, service in side.units} for side in pair]
     if True not in kinds[0] ^ kinds[1]:
         flips = [
@@ -177,7 +177,7 @@ def _step(rule: str, pair: tuple[_Scored, _Scored], single: tuple[_Scored, _Scor
 
 
 def _flip(key: Key, pair: tuple[_Scored, _Scored], values: _Values) -> RuleFlip:
-    """A unit with the slots whose scores differ between two profiles; a slot that one of them ignores is right."""
+    """A unit with the slots that score differently under two profiles; a slot that one of them ignores is right."""
     dialogue, turn, service = key
     old, new = (one.slots.get((dialogue, turn), {}) for one in pair)
     moved = [slot for slot in {**old, **new} if old.get(slot, 1.0) != new.get(slot, 1.0)]

@@ -2,8 +2,8 @@
 
 Gold is read once for all systems. With several workers, a folder whose predictions have gold's file names is cut into
 shares of about equal size; else the systems are shared out. Each share is scored in a process of its own by the very
-code that would score the whole, and what a share could not match is joined here: the number of workers changes no
-figure.
+code that would score the whole, and dialogues without a partner in their share are joined here. Results do not depend
+on the number of workers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WORTH_IT = 4_000_000  # bytes below which another process costs more than it sav
 
 
 class PairConsumer(Protocol):
-    """Takes pairs of dialogues one at a time, and can merge what another of its kind took from other dialogues."""
+    """Takes pairs of dialogues one at a time, and can merge another consumer of its kind that took other dialogues."""
 
     dialogues: list[str]
 
@@ -125,7 +125,7 @@ def _join_all(
 def _score(gold: DialogueSource, systems: Sequence[Predictions], share: _Share) -> _Consumed:
     """Reads one share: a file of gold, then the files of each system's predictions that go with it, and so on."""
     golds = gold.batches(share.files)
-    preds = [_translated(systems[i], share) for i in share.systems]
+    preds = [_read_predictions(systems[i], share) for i in share.systems]
     consumed: _Consumed = [(systems[i].make(), Join()) for i in share.systems]
     batch = next(golds, None)
     while True:
@@ -142,7 +142,7 @@ def _score(gold: DialogueSource, systems: Sequence[Predictions], share: _Share) 
         batch = next(golds, None)
 
 
-def _translated(system: Predictions, share: _Share) -> Iterator[tuple[str, list[Dialogue | Pair]]]:
+def _read_predictions(system: Predictions, share: _Share) -> Iterator[tuple[str, list[Dialogue | Pair]]]:
     batches = system.source.batches(share.files)
     if system.translate is None:
         yield from batches

@@ -1,6 +1,6 @@
 """The table that all metrics of state tracking are made from: one row per frame, and how to make units of it.
 
-FGA needs each state to be right or wrong. With fuzzy matching, a joint score J may lie between 0 and 1. A unit is then
+FGA needs each state to be right or wrong. With fuzzy matching, a joint score J may be between 0 and 1. A unit is then
 exact only where J is 1, and its weight is J + (1 - J)·(1 - exp(-λ·lag)). That is the paper's weight where J is 0 or 1;
 it equals JGA at λ = 0 in every profile, and grows with λ.
 """
@@ -22,7 +22,7 @@ NAN = float("nan")
 
 
 class FrameRow(NamedTuple):
-    """What is written down of each frame: a row of the table. NaN where something does not apply."""
+    """A row of the table: the scores of one frame. NaN where something does not apply."""
 
     dialogue: float
     turn: float
@@ -49,7 +49,7 @@ class FrameRow(NamedTuple):
 
 
 class SlotRow(NamedTuple):
-    """What is written down of each slot that gold or prediction has, when scores by slot are asked for."""
+    """The score of one slot that gold or prediction has, recorded if scores by slot are requested."""
 
     dialogue: float
     turn: float

@@ -1,4 +1,4 @@
-"""A digest of the states of gold, by which two runs know whether they were scored against the same."""
+"""A digest of the states of gold. Two runs with equal digests were scored against the same gold."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Gold and predictions joined by dialogue, while both are read.
 
 Files are taken in turns from both sides, and a dialogue is handed on as soon as both sides of it have come, so that
-memory holds a file of each (and what is waiting for its other side), not the corpus.
+memory holds one file of each side (and dialogues that wait for their other side), not the corpus.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Items = Iterable[Dialogue | Pair]
 
 
 class JoinedPair(NamedTuple):
-    """A gold dialogue, what was predicted for it, and the files that both come from."""
+    """A gold dialogue, its prediction, and the files that both come from."""
 
     gold: Dialogue
     pred: Dialogue | None
@@ -47,7 +47,7 @@ class Join:
             if waiting is None:
                 self.golds[key] = (dialogue, file)
             else:
-                yield _aligned(JoinedPair(dialogue, waiting[0], file, waiting[1], self.other_golds.pop(key, None)))
+                yield _align_turns(JoinedPair(dialogue, waiting[0], file, waiting[1], self.other_golds.pop(key, None)))
 
     def add_pred(self, file: str, items: Items) -> Iterator[JoinedPair]:
         """Takes predicted dialogues; yields the pairs that they complete."""
@@ -62,10 +62,10 @@ class Join:
                 self.preds[key] = (guess, file)
                 self.other_golds |= {} if other is None else {key: other}
             else:
-                yield _aligned(JoinedPair(waiting[0], guess, waiting[1], file, other))
+                yield _align_turns(JoinedPair(waiting[0], guess, waiting[1], file, other))
 
     def merge(self, other: Join) -> Iterator[JoinedPair]:
-        """Takes in another share, and yields the pairs whose sides came in different shares."""
+        """Merges another share, and yields the pairs with one side in each share."""
         for mine, theirs in ((self.gold_files, other.gold_files), (self.pred_files, other.pred_files)):
             for key in theirs.keys() & mine.keys():
                 raise _duplicate(key, theirs[key])
@@ -76,7 +76,7 @@ class Join:
         self.gold_predictions += other.gold_predictions
         for key in list(self.golds.keys() & self.preds.keys()):
             (dialogue, gold_file), (guess, pred_file) = self.golds.pop(key), self.preds.pop(key)
-            yield _aligned(JoinedPair(dialogue, guess, gold_file, pred_file, self.other_golds.pop(key, None)))
+            yield _align_turns(JoinedPair(dialogue, guess, gold_file, pred_file, self.other_golds.pop(key, None)))
 
     def rest(self, pred_path: str, *, common: bool = False) -> Iterator[JoinedPair]:
         """Gold without a prediction. A prediction without gold is an error, unless only `common` ones are wanted."""
@@ -116,10 +116,10 @@ def _duplicate(name: str, file: str) -> UserError:
     return UserError("duplicate dialogue id", file=file, dialogue=name, hint="ids must be unique; remove one")
 
 
-def _aligned(pair: JoinedPair) -> JoinedPair:
+def _align_turns(pair: JoinedPair) -> JoinedPair:
     """Turns without numbers are matched by position, which is safe only if speakers and texts agree."""
     gold, pred = pair.gold, pair.pred
-    if pred is None or _numbered(gold) or _numbered(pred):
+    if pred is None or _has_numbers(gold) or _has_numbers(pred):
         return pair
     ours, theirs = gold.turns, pred.turns
     if not any(turn.speaker == "SYSTEM" for turn in theirs):
@@ -136,7 +136,7 @@ def _aligned(pair: JoinedPair) -> JoinedPair:
     return pair
 
 
-def _numbered(dialogue: Dialogue) -> bool:
+def _has_numbers(dialogue: Dialogue) -> bool:
     return any(turn.number is not None for turn in dialogue.turns[:2])
 
 

@@ -1,6 +1,6 @@
 """When a predicted value counts as the gold one: a score between 0 and 1 for a pair of strings.
 
-The public SGD script matches with fuzzywuzzy 0.18, whose result depends on what else is installed: with
+The public SGD script matches with fuzzywuzzy 0.18. Its result depends on other installed packages: with
 python-Levenshtein it is the Indel ratio, without it difflib's. Both are here, bit for bit (tests compare them with
 fuzzywuzzy itself), because published numbers exist for both.
 """

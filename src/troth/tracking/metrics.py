@@ -212,5 +212,5 @@ def select_metrics(names: str | Iterable[str] | None = None, rates: Iterable[flo
 def recovery_rate(turns: float, share: float) -> float:
     """The λ at which an error's weight has recovered to `share` after `turns` turns (FGA paper, section 3)."""
     if not (0 < turns < math.inf and 0 <= share < 1):
-        raise UserError("forgetting takes turns above 0 and a share from 0 to below 1", hint="for example 6,0.95")
+        raise UserError("the number of turns must be above 0, and the share in [0, 1)", hint="for example 6,0.95")
     return -math.log1p(-share) / turns

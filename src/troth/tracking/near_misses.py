@@ -1,6 +1,6 @@
-"""Near misses: wrong values that equal gold once some small difference in writing is taken away.
+"""Near misses: wrong values that equal gold except for a small difference in writing.
 
-Hundreds of wrong values of one slot that differ from gold by spaces alone are a fault of the writing, not of the
+Hundreds of wrong values of one slot that differ from gold only by spaces are a problem of normalisation, not of the
 tracker. Each wrong value is tried against a list of differences, the smallest first, and counted under the first one
 that explains it.
 """
@@ -15,14 +15,14 @@ from functools import lru_cache
 
 from troth.core.text_cache import clear_with_texts
 
-FEWEST = 5  # near misses of one slot and one kind that are worth a line
+FEWEST = 5  # near misses of one slot and one kind that are reported
 SHOWN = 5  # lines per system
 LONGEST_TIME = 40  # letters of a time of day
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _NUMBERS = {word: str(number) for number, word in enumerate(_WORDS)}
 
 
-def _words(text: str) -> str:
+def _write_digits(text: str) -> str:
     return " ".join(_NUMBERS.get(word, word) for word in text.lower().split())
 
 
@@ -47,10 +47,10 @@ def _clock(text: str) -> str:
 DIFFERENCES: dict[str, Callable[[str], str]] = {
     "any of gold's values counts": str,  # a profile may take the first one only
     "letter case is ignored": str.lower,
-    "spaces go": lambda text: "".join(text.lower().split()),
-    "punctuation and accents go": _plain,
-    "a leading 'the' or 'a' goes": lambda text: _plain(re.sub(r"^(?:the|an?)\s+", "", text.lower())),
-    "numbers are written as digits": lambda text: _plain(_words(text)),
+    "spaces are ignored": lambda text: "".join(text.lower().split()),
+    "punctuation and accents are ignored": _plain,
+    "a leading 'the' or 'a' is ignored": lambda text: _plain(re.sub(r"^(?:the|an?)\s+", "", text.lower())),
+    "numbers are written as digits": lambda text: _plain(_write_digits(text)),
     "times are written as HH:MM": _clock,
 }
 
@@ -70,4 +70,4 @@ def lines(counts: Counter[tuple[str, str]]) -> Iterator[str]:
     """One line for each slot and difference that explains many wrong values, the most frequent first."""
     for (slot, name), count in counts.most_common(SHOWN):
         if count >= FEWEST:
-            yield f"{count} wrong {slot} values equal gold once {name}"
+            yield f"{count} wrong {slot} values equal gold if {name}"

@@ -1,8 +1,8 @@
 """Profiles: what a unit is and when it is right, one small rule at a time.
 
 The same predictions score differently under each public script, because the scripts differ in a handful of rules. A
-profile is those rules by name, so that any two can be compared rule by rule (`troth explain`) and every score can say
-by which rules it was made.
+profile is those rules by name, so that any two can be compared rule by rule (`troth explain`) and every score can
+name its rules.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ from troth.tracking.states import GoldStates
 TASK = Task("dst", "state tracking", "dialogues", "troth.report.page.tracking")
 ProfileLike = str | Profile
 HEAD = 1 << 20  # bytes of a file that tell gold from predictions
-MEMORY = "jsonl"  # the format whose profile suits dialogues in memory: bare states
-# What SGD's gold has and most predictions do not: keys in the file, and what they hold.
+MEMORY = "jsonl"  # dialogues in memory get the profile of this format: bare states
+# Keys in files of SGD's gold that most predictions lack, and their content.
 GOLD_MARKS = {b'"actions"': "acts", b'"service_results"': "results of services"}
 
 

@@ -25,14 +25,14 @@ from troth.tracking.profiles import Profile
 from troth.tracking.states import EMPTY, Compared, Comparer, GoldStates, Side, Values
 
 INF = float("inf")
-LAST_TURN = 1 << 31  # numbers beyond are no numbers of turns, and floats would not hold them all
+LAST_TURN = 1 << 31  # larger numbers are not numbers of turns, and floats would not hold them all
 NOTHING: Side = (EMPTY, None)
 ALL_RIGHT = (1.0,) * 8  # locally right, intent, requested slots, spans
 
 
 @dataclass
 class Counts:
-    """What gold has and the predictions lack, and what was left aside; always shown."""
+    """Counts of missing and of ignored predictions; always shown."""
 
     dialogues: int = 0
     missing_dialogues: int = 0
@@ -86,14 +86,14 @@ class Scorer:
         self._annotations = Annotations(self.comparer)
 
     def add(self, gold: Dialogue, pred: Dialogue | None) -> None:
-        """Score one dialogue. Gold decides what is scored; what the prediction lacks counts as missing."""
+        """Scores one dialogue. Gold decides what is scored; frames that the prediction lacks count as missing."""
         index = len(self.dialogues)
         self.dialogues.append(gold.id)
         self.slot_scores = {}
         if pred is None:
             self._counts.missing_dialogues += 1
             self.missing.append(gold.id)
-        predicted = {} if pred is None else dict(_numbered(pred, PredictionError))
+        predicted = {} if pred is None else dict(_numbered_turns(pred, PredictionError))
         if self.profile.match == "given":
             self.states_seen = [True, True]
             self._add_correctness(index, gold, predicted)
@@ -109,7 +109,7 @@ class Scorer:
                 "has right or wrong per slot and no values", dialogue=gold.id, hint="score it by the profile trippy"
             )
         before: dict[str, tuple[Values, Values]] = {}
-        for number, turn in _numbered(gold, UserError):
+        for number, turn in _numbered_turns(gold, UserError):
             guess = predicted.pop(number, None)
             if guess is None and pred is not None:
                 self._counts.missing_turns += 1
@@ -130,11 +130,11 @@ class Scorer:
             self.other_gold += states[0] != states[1]
 
     def merge(self, other: Scorer) -> None:
-        """Take in what another scorer of the same profile has gathered from other dialogues."""
-        services = _renumbered(self.services, other.services)
+        """Merges another scorer of the same profile that has scored other dialogues."""
+        services = _map_codes(self.services, other.services)
         for mine, theirs, column, slots in (
             (self._rows, other._rows, COLUMN, None),
-            (self._slot_rows, other._slot_rows, SLOT_COLUMN, _renumbered(self.slots, other.slots)),
+            (self._slot_rows, other._slot_rows, SLOT_COLUMN, _map_codes(self.slots, other.slots)),
         ):
             rows = np.array(theirs, dtype=np.float64).reshape(-1, len(column))
             rows[:, column["dialogue"]] += len(self.dialogues)
@@ -164,7 +164,7 @@ class Scorer:
     ) -> dict[str, tuple[Values, Values]]:
         """Score the frames of a turn; returns each service's states, for the next turn to be compared with.
 
-        In SGD a frame stands only where its service is talked about, so a service's history skips turns; where a
+        In SGD a turn has a frame only if its service is talked about, so a service's history skips turns; where a
         turn's states are complete (`scope="state"`), the turn before is the history.
         """
         comparer, whole = self.comparer, self.profile.scope == "state"
@@ -180,9 +180,9 @@ class Scorer:
         after = {} if whole else before
         services: Collection[str] = golds
         if whole:
-            # A service that neither side has anything of is not there, whether or not the file has a frame for it.
+            # A service without values on either side does not count, whether or not the file has a frame for it.
             every = dict.fromkeys((*golds, *preds))
-            services = [s for s in every if (s in preds and preds[s][0]) or _annotated(golds.get(s, NOTHING))]
+            services = [s for s in every if (s in preds and preds[s][0]) or _is_annotated(golds.get(s, NOTHING))]
         scores: dict[str, Mapping[str, float]] = {}
         for service in services:
             missing = pred is None or (not whole and service not in preds)
@@ -195,7 +195,7 @@ class Scorer:
             mine, theirs = golds.get(service, NOTHING), preds.get(service, NOTHING)
             was = before.get(service, (EMPTY, EMPTY))  # `after` may be `before`: looked up before it is written
             now = after[service] = (mine[0], theirs[0])
-            row = self._right(dialogue, number, mine[1]) if quick and mine[1] == theirs[1] else None
+            row = self._right_row(dialogue, number, mine[1]) if quick and mine[1] == theirs[1] else None
             if row is not None:
                 self._rows.extend(row)
                 continue
@@ -203,7 +203,7 @@ class Scorer:
             self._rows.extend((*states, *self._annotations.score(gold, mine[1], theirs[1], missing=missing)))
         if whole and not services and not (pred is None and skip):
             self.slot_scores[number] = scores
-            # A turn in which nothing is asked for on either side is right, and counts.
+            # A turn without values on either side is right, and counts.
             right = float(pred is not None)
             wrong = 0.0 if pred is not None else INF
             self._rows.extend(
@@ -214,8 +214,8 @@ class Scorer:
             )  # fmt: skip
         return after
 
-    def _right(self, dialogue: int, number: int, frame: Frame | None) -> FrameRow | None:
-        """The row of a frame predicted just as gold has it, which most are; None if it takes a closer look."""
+    def _right_row(self, dialogue: int, number: int, frame: Frame | None) -> FrameRow | None:
+        """The row of a frame that is predicted as in gold (most are); None if it must be compared slot by slot."""
         if frame is None or frame.state is None or frame.spans is None:
             return None
         state, kinds = frame.state, self.comparer.kinds(frame.service)
@@ -236,7 +236,7 @@ class Scorer:
     def _states(
         self, place: tuple[int, int, str], was: tuple[Values, Values], now: tuple[Values, Values], missing: bool
     ) -> tuple[tuple[float, ...], Mapping[str, float]]:
-        """The first part of a frame's row, everything that has to do with states, and the score of each slot."""
+        """The first part of a frame's row (scores of its states), and the score of each slot."""
         dialogue, number, service = place
         last = self._last.get(service)
         if last is None or last.now != now or last.was != was:
@@ -265,7 +265,7 @@ class Scorer:
         return row, compared.scores
 
     def _frame(self, service: str, was: tuple[Values, Values], now: tuple[Values, Values], last: _Last | None) -> _Last:
-        """Both states of a service compared, with what the last frame came to where they have not changed."""
+        """Compares both states of a service; the last frame's comparison if neither state has changed."""
         if last is not None and last.now == now:
             compared, near_misses = last.compared, last.near_misses
         else:
@@ -273,7 +273,7 @@ class Scorer:
             differing = [s for s, score in compared.scores.items() if score < 1.0 and s in now[0] and now[1].get(s)]
             named = ((f"{service}.{slot}", difference(now[0][slot], now[1][slot][0])) for slot in differing)
             near_misses = [(slot, written) for slot, written in named if written is not None]
-        local = compared.joint == 1.0 or self.comparer.local(was, now, compared.scores)
+        local = compared.joint == 1.0 or self.comparer.is_local(was, now, compared.scores)
         return _Last(was, now, compared, local, near_misses)
 
     def _add_correctness(self, dialogue: int, gold: Dialogue, predicted: Mapping[int, Turn]) -> None:
@@ -281,7 +281,7 @@ class Scorer:
         turn before was not right (compute_accuracy_trippy.py of the FGA repository)."""
         fresh: frozenset[str] | None = None
         before_right = True
-        for number, _ in _numbered(gold, UserError):
+        for number, _ in _numbered_turns(gold, UserError):
             correct = _correctness(predicted.get(number), gold.id, number)
             wrong = frozenset(slot for slot, right in correct.items() if not right)
             local = not wrong or (not before_right and wrong == fresh)
@@ -300,7 +300,7 @@ class Scorer:
                     self._slot_rows.extend(SlotRow(dialogue, number, -1, name, right, NAN))
 
     def frames(self) -> Frames:
-        """The table of frames; what no prediction carries is NaN throughout, not 0."""
+        """The table of frames; columns of annotations that no prediction has are NaN, not 0."""
         rows = np.frombuffer(self._rows, dtype=np.float64).reshape(-1, len(COLUMN)).copy()
         for kind, columns in KINDS.items():
             if kind not in self._annotations.seen:
@@ -308,24 +308,24 @@ class Scorer:
         return Frames(rows, self.profile, self._ontology(), self.dialogues, list(self.services))
 
     def slot_table(self) -> Floats:
-        """One row a slot that gold or prediction has, a column per field of `SlotRow`."""
+        """One row per slot that gold or prediction has, one column per field of `SlotRow`."""
         return np.frombuffer(self._slot_rows, dtype=np.float64).reshape(-1, len(SLOT_COLUMN)).copy()
 
     def _ontology(self) -> int | None:
-        """How many slots there are to track, for slot accuracy over turns."""
+        """Number of slots of the ontology, for slot accuracy over turns."""
         multiwoz = self.gold_services and self.gold_services <= normalize.MULTIWOZ_DOMAINS
         if multiwoz and not self.profile.is_restricted:
             return normalize.MULTIWOZ_SLOTS  # also where MultiWOZ 2.2's schema lists slots that nobody tracks
         return sum(len(service.slots) for service in self.schema.values()) if self.schema else None
 
 
-def _renumbered(names: dict[str, int], others: Mapping[str, int]) -> Floats:
-    """Codes of another scorer to ours; the last, at -1, stays what it is."""
+def _map_codes(names: dict[str, int], others: Mapping[str, int]) -> Floats:
+    """Maps codes of another scorer to ours; the last, at -1, stays unchanged."""
     return np.array([*(names.setdefault(name, len(names)) for name in others), -1], dtype=np.float64)
 
 
-def _numbered(dialogue: Dialogue, kind: type[UserError]) -> Iterator[tuple[int, Turn]]:
-    """The user's turns, whose numbers (a file may give them) must rise: what came before is a turn's history."""
+def _numbered_turns(dialogue: Dialogue, kind: type[UserError]) -> Iterator[tuple[int, Turn]]:
+    """The user's turns. Their numbers (a file may give them) must rise, because earlier turns are a turn's history."""
     last = -1
     for number, turn in dialogue.user_turns():
         if not last < number <= LAST_TURN:
@@ -335,7 +335,7 @@ def _numbered(dialogue: Dialogue, kind: type[UserError]) -> Iterator[tuple[int, 
         yield number, turn
 
 
-def _annotated(side: Side) -> bool:
+def _is_annotated(side: Side) -> bool:
     """Whether a gold frame says anything: a state, an intent, a request."""
     values, frame = side
     state = None if frame is None else frame.state

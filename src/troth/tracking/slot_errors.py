@@ -1,4 +1,4 @@
-"""Which slots cause errors: how many units are wrong in one slot alone, and what they cost in joint goal accuracy."""
+"""Which slots cause errors: how many units are wrong in one slot alone, and their cost in joint goal accuracy."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ Side = tuple[Values, Frame | None]  # a service's state as the profile has it, a
 
 
 class Compared(NamedTuple):
-    """What a pair of states comes to; the first ten go into a `FrameRow` as they are."""
+    """Comparison of two states; the first ten fields go into a `FrameRow` unchanged."""
 
     joint: float
     joint_cat: float
@@ -50,7 +50,7 @@ class _Spellings:
     counts: bool = True  # whether any slot of it counts
     names: dict[str, str] = field(default_factory=dict)
     values: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = field(default_factory=dict)
-    last: Side = (EMPTY, None)  # what was made of the last frame: readers repeat the frame of an unchanged service
+    last: Side = (EMPTY, None)  # the last frame, normalised: readers repeat the frame of an unchanged service
 
 
 class Kinds:
@@ -133,13 +133,13 @@ class Comparer:
                     continue
             kept = values_of.get((name, values))
             if kept is None:
-                kept = values_of[name, values] = self._normalized(name, values, gold=gold)
+                kept = values_of[name, values] = self._normalize_values(name, values, gold=gold)
             if kept:
                 state[name] = kept
         return state
 
     def _spellings(self, service: str, *, gold: bool) -> _Spellings:
-        """What was worked out before of a service's names and values: states repeat from turn to turn."""
+        """Cached spellings of a service's names and values: states repeat from turn to turn."""
         known = self._known.get((service, gold))
         if known is None:
             domain = self.service(service)
@@ -167,7 +167,7 @@ class Comparer:
         whole = [pattern.rpartition(".")[0] or pattern for pattern in only]
         return not (only and not matches_any(domain, "", whole)) and not matches_any(domain, "*", without)
 
-    def _normalized(self, slot: str, values: tuple[str, ...], *, gold: bool) -> tuple[str, ...]:
+    def _normalize_values(self, slot: str, values: tuple[str, ...], *, gold: bool) -> tuple[str, ...]:
         """The values that count, in the normaliser's form."""
         norm = self.profile.norm
         if norm != "none":
@@ -262,10 +262,10 @@ class Comparer:
         """Whether two categorical values, or two intents, are the same under the profile's rule about letter case."""
         return gold == pred or (self.profile.case == "ignore" and gold.lower() == pred.lower())
 
-    def local(self, was: tuple[Values, Values], now: tuple[Values, Values], scores: Mapping[str, float]) -> bool:
+    def is_local(self, was: tuple[Values, Values], now: tuple[Values, Values], scores: Mapping[str, float]) -> bool:
         """Line 10 of FGA's algorithm 1: gold's changes are in the prediction and the predicted changes in gold."""
         for slot, values in now[0].items():
-            if scores[slot] != 1.0 and self._changed(was[0].get(slot), values):
+            if scores[slot] != 1.0 and self._has_changed(was[0].get(slot), values):
                 return False
         for slot, values in now[1].items():
             if scores.get(slot, 1.0) == 1.0:  # right, or outside the schema and ignored
@@ -275,8 +275,8 @@ class Comparer:
                 return False
         return True
 
-    def _changed(self, old: tuple[str, ...] | None, new: tuple[str, ...]) -> bool:
-        """Whether gold's value is another one. A further wording of the same value (SGD lists them) is no change."""
+    def _has_changed(self, old: tuple[str, ...] | None, new: tuple[str, ...]) -> bool:
+        """Whether gold's value has changed. A further wording of the same value (SGD lists them) is not a change."""
         if old is None:
             return True
         if self.profile.values == "all":

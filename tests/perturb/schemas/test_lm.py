@@ -85,8 +85,8 @@ def test_descriptions_that_are_refused(answer: str, reason: str) -> None:
 
 
 def test_a_description_that_says_nothing_is_refused() -> None:
-    assert lm._description_refused("Cancels an order that has not been shipped.", "Nothing.") == lm.SHORTER
-    assert lm._description_refused("Number of the order", "Order number.") is None
+    assert lm._refuse_description("Cancels an order that has not been shipped.", "Nothing.") == lm.SHORTER
+    assert lm._refuse_description("Number of the order", "Order number.") is None
 
 
 @pytest.mark.parametrize("answer", ["", "a name that is much too long to be one", "1st", "rm -rf /; x", "<b>"])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from troth import demo, readers
 from troth.core.errors import UserError
 from troth.core.records import Act, Dialogue, Frame, Intent, Schema, Service, SlotSchema, State, Turn
-from troth.perturb.schemas.renaming import Renaming, original, rename_dialogue, rewritten, strangers
+from troth.perturb.schemas.renaming import Renaming, original, rename_dialogue, rewrite_document, unknown_names
 
 VARIANTS = ("v1", "v2", "v3", "v4", "v5")
 
@@ -76,10 +76,10 @@ def test_equals_the_public_generator(shared: Path, variant: str) -> None:
     assert len(golden) == 17
     for name, digest in golden.items():
         dialogues = msgspec.json.decode((data / "dev" / name).read_bytes())
-        made = rewritten(dialogues, renaming)
+        made = rewrite_document(dialogues, renaming)
         text = json.dumps(made, sort_keys=True, separators=(",", ":"))
         assert hashlib.sha256(text.encode()).hexdigest() == digest, name
-        assert rewritten(made, renaming.back()) == dialogues
+        assert rewrite_document(made, renaming.inverse()) == dialogues
 
 
 @pytest.mark.shared
@@ -96,7 +96,7 @@ def test_all_public_schemas_align(shared: Path, split: str, variant: str) -> Non
 
 def test_traps_of_homes_and_swaps() -> None:
     given, before = [homes()], copy.deepcopy([homes()])
-    (made,) = rewritten(given, Renaming.between(HOMES, HOMES_1))
+    (made,) = rewrite_document(given, Renaming.between(HOMES, HOMES_1))
     assert given == before, "the input is left alone"
     assert (made["services"], made["extra"]) == (["Homes_21"], {"kept": [1]})
     frame = made["turns"][0]["frames"][0]
@@ -117,14 +117,14 @@ def test_traps_of_homes_and_swaps() -> None:
 def test_names_that_swap_places_do_not_collide() -> None:
     swap = Renaming.between(schema(service("S", ["a", "b"], [])), schema(service("S1", ["b", "a"], [])))
     dialogue = {"turns": [{"frames": [{"service": "S", "state": {"slot_values": {"a": ["1"], "b": ["2"]}}}]}]}
-    (made,) = rewritten([dialogue], swap)
+    (made,) = rewrite_document([dialogue], swap)
     assert made["turns"][0]["frames"][0]["state"]["slot_values"] == {"b": ["1"], "a": ["2"]}
 
 
 def test_none_stays_and_files_by_id_keep_their_keys() -> None:
     dialogue = homes()
     dialogue["turns"][0]["frames"][0]["state"]["active_intent"] = "NONE"
-    made = rewritten({"1_0": dialogue}, Renaming.between(HOMES, HOMES_1))
+    made = rewrite_document({"1_0": dialogue}, Renaming.between(HOMES, HOMES_1))
     assert list(made) == ["1_0"]
     assert made["1_0"]["turns"][0]["frames"][0]["state"]["active_intent"] == "NONE"
 
@@ -132,16 +132,16 @@ def test_none_stays_and_files_by_id_keep_their_keys() -> None:
 def test_a_slot_outside_the_schema_is_kept_unless_it_collides() -> None:
     renaming = Renaming.between(schema(service("S", ["a"], [])), schema(service("S1", ["b"], [])))
     frame = {"service": "S", "state": {"slot_values": {"a": ["1"], "c": ["2"]}}}
-    (made,) = rewritten([{"turns": [{"frames": [frame]}]}], renaming)
+    (made,) = rewrite_document([{"turns": [{"frames": [frame]}]}], renaming)
     assert made["turns"][0]["frames"][0]["state"]["slot_values"] == {"b": ["1"], "c": ["2"]}
     frame["state"] = {"slot_values": {"a": ["1"], "b": ["2"]}}
     with pytest.raises(UserError, match=r"dialogue d, turn 0: duplicate slot 'b' of S1"):
-        rewritten([{"dialogue_id": "d", "turns": [{"frames": [frame]}]}], renaming)
+        rewrite_document([{"dialogue_id": "d", "turns": [{"frames": [frame]}]}], renaming)
 
 
 def test_an_unknown_service_is_told_with_its_place() -> None:
     with pytest.raises(UserError, match=r"dialogue 1_0: service 'Homes_2' is not in the schema"):
-        rewritten([homes()], Renaming({}))
+        rewrite_document([homes()], Renaming({}))
 
 
 @pytest.mark.parametrize(
@@ -185,10 +185,10 @@ def test_unknown_names_stay_and_known_ones_win() -> None:
     odd = predicted({"area": ("York",), "intent": ("Leeds",), "odd": ("x",)}, intent="NONE")
     state = original(odd, renaming).turns[0].frames[0].state
     assert state == State("NONE", ("intent",), {"area": ("Leeds",), "odd": ("x",)})
-    assert strangers(odd, HOMES_1.values()) == ["Homes_21.area", "Homes_21.odd"]
+    assert unknown_names(odd, HOMES_1.values()) == ["Homes_21.area", "Homes_21.odd"]
     other = predicted({"a": ("b",)}, service="Elsewhere")
     assert original(other, renaming) == other
-    assert strangers(other, HOMES_1.values()) == ["Elsewhere"]
+    assert unknown_names(other, HOMES_1.values()) == ["Elsewhere"]
 
 
 def test_records_without_acts_can_be_renamed() -> None:
@@ -205,7 +205,7 @@ def test_records_without_acts_can_be_renamed() -> None:
     for _, dialogues in readers.batches(demo.path("gold"), states_only=True):
         for dialogue in dialogues:
             assert isinstance(dialogue, object)
-            assert rename_dialogue(rename_dialogue(dialogue, there), there.back()) == dialogue  # type: ignore[arg-type]
+            assert rename_dialogue(rename_dialogue(dialogue, there), there.inverse()) == dialogue  # type: ignore[arg-type]
 
 
 names = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=5, unique=True)
@@ -225,9 +225,9 @@ def test_there_and_back_is_where_it_was(data: st.DataObject, slots: list[str]) -
     }
     document = [{"dialogue_id": "d", "services": ["S"], "turns": [{"speaker": "USER", "frames": [frame]}]}]
     before = copy.deepcopy(document)
-    made = rewritten(document, renaming)
+    made = rewrite_document(document, renaming)
     assert document == before
-    assert rewritten(made, renaming.back()) == before
+    assert rewrite_document(made, renaming.inverse()) == before
     assert set(made[0]["turns"][0]["frames"][0]["state"]["slot_values"]) == {
         renaming.services["S"].slot(s) for s in values
     }

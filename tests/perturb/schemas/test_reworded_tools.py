@@ -107,7 +107,7 @@ def reworded(document: Any, seed: int, rate: float = 0.6) -> tuple[Any, dict[str
     read = tools.read(document)
     wordings = corrupt_schema(read.schema, count=1, seed=seed, rate=rate)
     (variant,) = compose(read.schema, wordings, count=1, strict=False)
-    variant = tools.distinct(read.schema, variant, strict=False)
+    variant = tools.separate_names(read.schema, variant, strict=False)
     return read.rewrite(variant), read.names(variant)
 
 
@@ -129,7 +129,7 @@ def test_reworded_tools_are_valid_and_calls_come_back(layout: str, seed: int) ->
     for one in layouts.definitions(written):
         jsonschema.Draft202012Validator.check_schema(one.schema)
     schema = layouts.definitions(written)[0].schema
-    new = calls.renamed(names, "book_trip", ARGUMENTS)
+    new = calls.rename_call(names, "book_trip", ARGUMENTS)
     jsonschema.validate(new.arguments, schema)  # every key is known: additionalProperties is false everywhere
     assert calls.original(names, new.name, new.arguments) == ("book_trip", ARGUMENTS)
     extras = next(name for name, old in names[new.name].arguments.items() if old == "extras")
@@ -185,7 +185,7 @@ def composed(document: Any, wordings: Any) -> Any:
 
     read = tools.read(document)
     (variant,) = compose(read.schema, msgspec.convert(wordings, Paraphrases), count=1)
-    return read.rewrite(tools.distinct(read.schema, variant, strict=True))
+    return read.rewrite(tools.separate_names(read.schema, variant, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_names_of_a_variant_are_read_again(tmp_path: Path) -> None:
     (tmp_path / "tools.json").write_text(json.dumps(LAYOUTS["openai"]))
     schemas.vary(tmp_path / "tools.json", tmp_path / "out", with_={"corrupt": {"count": 2, "rate": 0.5}}, seed=2)
     names = calls.load(tmp_path / "out/v2/names.json")
-    new = calls.renamed(names, "book_trip", ARGUMENTS)
+    new = calls.rename_call(names, "book_trip", ARGUMENTS)
     assert new.name in {
         one.function["name"] for one in layouts.definitions(json.loads((tmp_path / "out/v2/tools.json").read_bytes()))
     }

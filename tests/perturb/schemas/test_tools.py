@@ -164,9 +164,9 @@ def test_functions_keep_names_of_their_own() -> None:
     for service in same.values():
         assert service.intents[0] in intents.values()
     clash = {key: type(s)(s.name, "", (), (type(s.intents[0])("go"),)) for key, s in same.items()}
-    assert [s.intents[0].name for s in tools.distinct(schema, clash, strict=False).values()] == ["go", "go_2"]
+    assert [s.intents[0].name for s in tools.separate_names(schema, clash, strict=False).values()] == ["go", "go_2"]
     with pytest.raises(UserError, match="two functions would be called 'go'"):
-        tools.distinct(schema, clash, strict=True)
+        tools.separate_names(schema, clash, strict=True)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_random_tools_come_back(listed: list[Any], seed: int) -> None:
     read = tools.read(listed)
     assert json.dumps(read.rewrite(read.schema)) == json.dumps(before)
     (variant,) = compose(read.schema, corrupt_schema(read.schema, count=1, seed=seed, rate=0.5), count=1, strict=False)
-    variant = tools.distinct(read.schema, variant, strict=False)
+    variant = tools.separate_names(read.schema, variant, strict=False)
     written = read.rewrite(variant)
     assert json.dumps(tools.ToolDefinitions(written, variant).rewrite(read.schema)) == json.dumps(before)
     assert listed == before

@@ -196,7 +196,7 @@ def test_a_wrong_value_is_written_like_the_right_one(said: str, wrong: str, alik
 
 def test_beginnings_that_are_dropped_fit_what_follows() -> None:
     """None before a sentence that no beginning leads to: no "So I, um, Nothing else"."""
-    dropped = {(word, text) for word, texts in disfluency._abandoned().items() for text in texts}
+    dropped = {(word, text) for word, texts in disfluency._abandoned_beginnings().items() for text in texts}
     assert {word for word, _ in dropped}.isdisjoint({"nothing", "that", "yes", "no", "thanks", "perfect"})
     assert ("i'm", "so I") in dropped
     assert ("find", "so I") not in dropped

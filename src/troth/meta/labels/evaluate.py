@@ -10,7 +10,7 @@ responses, for each source and for slices of the data:
   of BEGIN this finds 94 % of what people called generic; half of what it finds is.
 
 With dev, `ece` is the expected calibration error: how far, on average over ten bins of equal size, the share of
-positives lies from what dev leads one to expect. Dev data that is the test data is refused.
+positives is from the share expected from dev. Dev data that is the test data is refused.
 
 Intervals are over documents: AUROC's by the jackknife, those of correlations and of the calibration error by the
 expanded percentile of the bootstrap. Metrics are compared with the first one on the responses that both can score:
@@ -162,7 +162,7 @@ def _count_unlabelled(data: ResponseSet) -> int:
 
 
 class _DevFit(NamedTuple):
-    """What dev says of each metric, or why it says nothing; and notes on what of dev had no part in it."""
+    """Each metric's calibration on dev, or the reason why there is none; and notes on unused parts of dev."""
 
     fitted: dict[str, Fitted | str]
     notes: list[str]

@@ -1,6 +1,6 @@
 """A metric's scores against labels, on all responses and on many resamplings of their documents at once.
 
-AUROC and both correlations are no ratios of sums, so each resampling has to be measured again. With the scores sorted
+AUROC and both correlations are not ratios of sums, so each resampling has to be measured again. With the scores sorted
 once, a resampling is a row of weights (how often each response's document was drawn), and all three measures follow
 from the weights of positives and negatives at each distinct score. Documents are drawn as everywhere (`stats.draws`):
 the same draws for every metric, which makes differences paired.

@@ -75,7 +75,7 @@ P = Metric("p", "p-value", "of a difference, with Holm's correction", scale="p",
 
 @dataclass(frozen=True)
 class JudgedMetric:
-    """One metric on the labelled responses, and what dev says of its scores."""
+    """One metric on the labelled responses, with its calibration on dev."""
 
     metric: Metric
     recipe: Any
@@ -103,7 +103,7 @@ class MetricDifference(Finding, frozen=True, tag="metric difference"):
     low: float | None  # None: there is no interval
     high: float | None
     p_bootstrap: float | None  # None: too few documents for it
-    p_randomization: float | None  # None: the measure is no ratio of sums
+    p_randomization: float | None  # None: the measure is not a ratio of sums
     p_holm: float  # of the randomisation test where there is one, corrected for all comparisons made at once
     n: int
 
@@ -168,7 +168,7 @@ class Evaluation:
         """The mean over bins of |expected share − share of positives|, each bin weighted by its responses.
 
         Resampled documents add noise of their own to a mean of distances. Resamples are therefore shifted by as much as
-        their mean lies above the value.
+        their mean is above the value.
         """
         if not len(data):
             return Estimate(None, None, None, 0)

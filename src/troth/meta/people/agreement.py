@@ -1,4 +1,4 @@
-"""What people say: filled sheets against the key of the sheet, and annotators against each other.
+"""Agreement: filled sheets against the key of the sheet, and annotators with each other.
 
 A sheet of SGSAcc (section 2.2 of its paper):
 

@@ -57,7 +57,7 @@ class SheetRow(msgspec.Struct, frozen=True, order=True):
 
 
 class SheetKey(msgspec.Struct, frozen=True):
-    """What the annotators must not see, and what the figures need."""
+    """The part of a sheet that annotators must not see; the scores are computed from it."""
 
     troth: str
     source: str
@@ -67,7 +67,7 @@ class SheetKey(msgspec.Struct, frozen=True):
     of: Of
     seed: int
     faithful: int  # how many pairs there are that the metric marks faithful,
-    unfaithful: int  # and unfaithful, of which these were drawn:
+    unfaithful: int  # and unfaithful; from these were drawn:
     pairs: dict[str, SheetRow]
 
 
@@ -110,7 +110,7 @@ class Drawn(NamedTuple):
 
 
 def draw(rows: Iterable[SheetRow], *, pairs: int, seed: int = 0) -> Drawn:
-    """Half faithful and half not, as far as there are so many; neither order nor ids tell which is which."""
+    """Half faithful and half unfaithful, if there are enough of both; neither order nor ids tell which is which."""
     distinct = set(rows)  # a turn may have the same act twice, which is one pair
     sides = [sorted(row for row in distinct if row.faithful == side) for side in (True, False)]
     rng = generator(seed, "sgsacc", "annotate")
@@ -121,7 +121,7 @@ def draw(rows: Iterable[SheetRow], *, pairs: int, seed: int = 0) -> Drawn:
 
 
 def _score(run: runs.Run, path: str, system: str | None, of: Of) -> Score:
-    """SGSAcc's score of the system that is meant, by which its pairs are chosen: its recipe goes into the key."""
+    """SGSAcc's score of the selected system. Its verdicts select the pairs, and its recipe goes into the key."""
     whole = {(score.metric, score.system): score for score in run.scores if score.group == ALL}
     systems = [name for metric, name in whole if metric == SGSACC.name]
     if run.command != "nlg" or not systems:
@@ -154,7 +154,7 @@ def open_archive(path: str) -> explorer.Archive:
 
 
 def sheet_rows(dialogues: Iterable[explorer.DialogueView], system: str, of: Of) -> list[SheetRow]:
-    """Every act of a system's responses that has a verdict, from turns that pass validation or fail it, or from all."""
+    """Acts with a verdict, from a system's turns that pass validation, that fail it, or from all."""
     rows = []
     for response in collect_responses(dialogues).get(system, ()):
         answer = response.answer
@@ -172,7 +172,7 @@ def sheet_rows(dialogues: Iterable[explorer.DialogueView], system: str, of: Of) 
 
 
 def mark_pairs(pairs: Iterable[SheetRow]) -> str:
-    """A short hash of what is asked, in its order, without the metric's verdicts."""
+    """A short hash of the questions in their order, without the metric's verdicts."""
     return sheets.hash_items([msgspec.structs.replace(row, faithful=False) for row in pairs])
 
 

@@ -24,7 +24,7 @@ class RatedItem(NamedTuple):
     """The answers of all annotators to one question about one item."""
 
     answers: Answers
-    cluster: str  # dialogue or document: what is resampled
+    cluster: str  # dialogue or document, the unit of resampling
     stratum: int = 0  # of a stratified sheet
 
 
@@ -52,7 +52,7 @@ def kappa(
     np.add.at(sums, np.array([index_of[item.stratum, item.cluster] for item in items]),
               np.column_stack([np.ones(len(items)), within, counts]))  # fmt: skip
 
-    def again(total: Array) -> Array:
+    def resampled_kappa(total: Array) -> Array:
         seen, shares = total[:, 1] / total[:, 0], total[:, 2:] / total[:, [0]] / raters
         chance = (shares**2).sum(axis=1)
         # A resample in which everybody says the same has no kappa.
@@ -60,5 +60,5 @@ def kappa(
 
     sizes = [sum(stratum == other for other, _ in order) for stratum in sorted({other for other, _ in order})]
     resamples = intervals.enough_resamples(len(order), how.resamples) if len(order) > 1 else how.resamples
-    drawn = resample([sums], again, resamples=resamples, seed=how.seed, strata=sizes)
+    drawn = resample([sums], resampled_kappa, resamples=resamples, seed=how.seed, strata=sizes)
     return score(value, None, intervals.expanded_percentile(value, drawn, len(order))[0])

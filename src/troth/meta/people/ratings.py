@@ -73,9 +73,9 @@ class DialogueKey(msgspec.Struct, frozen=True):
 
 
 class RatedResponse(msgspec.Struct, frozen=True):
-    """A response of the sheet, and whose it is."""
+    """A response of the sheet, and the system that wrote it."""
 
-    context: str  # id of document and dialogue, of which both systems have a response
+    context: str  # id of document and dialogue; both systems have a response to it
     document: str
     dialog: str
     response: str
@@ -110,7 +110,7 @@ def annotate_dialogues(
     source, sheet = names.path_of(run), names.path_of(out)
     sheets.check_sheet(sheet)
     record = runs.load(source)
-    whole = [score for score in record.scores if score.group == ALL and _is_correlated(score.metric)]
+    whole = [score for score in record.scores if score.group == ALL and score.metric.partition("@")[0] in CORRELATED]
     if record.command != "dst" or not whole:
         raise UserError("not a run with jga, aga or fga", file=source, hint="make one with troth dst … --out RUN")
     name = select_system(list(dict.fromkeys(score.system for score in whole)), system, source)
@@ -128,10 +128,6 @@ def annotate_dialogues(
     key = DialogueKey("fga", __version__, source, name, seed, recipes, items)
     sheets.write(sheet, FGA_STUDY, {id: (one.log,) for id, one in items.items()}, key)
     return key
-
-
-def _is_correlated(metric: str) -> bool:
-    return metric.partition("@")[0] in CORRELATED
 
 
 def _dialogue_values(run: str, system: str, metrics: Sequence[str]) -> dict[str, dict[str, float]]:
@@ -196,15 +192,11 @@ def dialogue_scores(
     for name, of in ({} if key is None else key.recipes).items():
         metric = PEARSON.on(name)
         items = [] if key is None else [(key.items[id].values.get(name), answers) for id, answers in votes.items()]
-        known = [(value, _satisfied_share(answers)) for value, answers in items if value is not None]
+        known = [(value, answers.count(("yes",)) / len(answers)) for value, answers in items if value is not None]
         scores.append(_pearson(system, metric, known, recipe | {"metric": f"[{of}]"}, how))
         metrics.append(metric)
     scores.append(kappa(rated, FGA_STUDY.categories, how, recipe))
     return scores, [*metrics, KAPPA]
-
-
-def _satisfied_share(answers: Sequence[Answers]) -> float:
-    return sum(answer == ("yes",) for answer in answers) / len(answers)
 
 
 def _pearson(
@@ -219,14 +211,14 @@ def _pearson(
     x, y = (table - table.mean(axis=0)).T
     sums = np.column_stack([np.ones(len(x)), x, y, x * x, y * y, x * y])
 
-    def again(total: Array) -> Array:
+    def resampled_correlation(total: Array) -> Array:
         n, a, b, aa, bb, ab = total.T
         spread = np.maximum((n * aa - a * a) * (n * bb - b * b), 0)
         correlation: Array = divide(n * ab - a * b, np.where(spread > 1e-18, np.sqrt(spread), 0))
         return correlation.clip(-1, 1)
 
     count = intervals.enough_resamples(len(x), how.resamples) if len(x) > 1 else how.resamples
-    drawn = resample([sums], again, resamples=count, seed=how.seed)
+    drawn = resample([sums], resampled_correlation, resamples=count, seed=how.seed)
     (bounds,) = intervals.expanded_percentile(value, drawn, len(x))
     estimate = Estimate(value, bounds.low, bounds.high, len(table), bounds.reason)
     return make_score(system, metric, estimate, recipe)

@@ -33,7 +33,7 @@ class Study:
     shown: tuple[str, ...]  # columns to read
     questions: tuple[str, ...]  # columns to fill in
     scale: Mapping[str, Sequence[str]]  # answers, and how they may be written
-    item: str = "pair"  # what a row of the sheet is
+    item: str = "pair"  # noun for a row of the sheet
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ def check_sheet(sheet: str) -> None:
 
 
 def write(sheet: str, study: Study, cells: Mapping[str, Sequence[str]], key: msgspec.Struct) -> None:
-    """Writes a sheet, a row per id, and its key, which appears first: there is no sheet without one."""
+    """Writes a sheet (one row per id) and its key. The key appears first, so that no sheet exists without one."""
     with new_file(sheet) as file, new_file(key_file(sheet)) as beside:
         beside.write(msgspec.json.format(msgspec.json.encode(key), indent=1) + b"\n")
         file.write(as_csv(study, cells))
@@ -90,7 +90,7 @@ def number_items(items: Sequence[T], ending: str, letter: str = "p") -> dict[str
 
 
 def hash_items(asked: object) -> str:
-    """A short hash of what is asked, in its order."""
+    """A short hash of the questions in their order."""
     return hashlib.sha256(msgspec.json.encode(asked)).hexdigest()[:6]
 
 
@@ -135,7 +135,7 @@ def _row(row: Sequence[str], columns: Sequence[str], study: Study) -> tuple[str,
     return id, tuple(study.answer(cell, id, name) for cell, name in zip(cells, study.questions, strict=True))
 
 
-def check_items(read: Mapping[str, Mapping[str, Answers]], of: str, wanted: Iterable[str], item: str = "pair") -> None:
+def check_items(read: Mapping[str, Mapping[str, Answers]], of: str, wanted: Iterable[str], item: str) -> None:
     """Refuses sheets that do not answer exactly the wanted items, which are those of the file `of`."""
     ids = dict.fromkeys(wanted)
     marked = mark_of(next(iter(ids)))

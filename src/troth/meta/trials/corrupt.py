@@ -1,6 +1,6 @@
-"""Responses spoiled on purpose: gold with one act expressed wrongly, which a reranker must not choose.
+"""Corrupts responses: gold with one act expressed wrongly, which a reranker must not choose.
 
-- `value`: another value of the slot (`tamper.tampered`) stands wherever the true one stood;
+- `value`: another value of the slot (`tamper.tamper_act`) stands wherever the true one stood;
 - `missing`: the value's own words are gone, with the preposition before them; a sentence of which next to nothing is
   left goes as a whole, unless another act is expressed in it, or it is all there is;
 - `boolean`: yes becomes no, or no yes, in the clause that names the slot, by rules over its words.
@@ -34,7 +34,7 @@ _LITTLE = 2  # words that make no sentence: "How about?"
 def corrupt(
     text: str, due: Sequence[DueAct], pool: tamper.Pool, rng: random.Random, kinds: Sequence[CorruptionKind] = KINDS
 ) -> dict[CorruptionKind, str]:
-    """The text spoiled in each way that can be done, one act each."""
+    """The text corrupted in each possible way, one act each."""
     rules: dict[CorruptionKind, Callable[[DueAct], str | None]] = {
         "value": lambda target: _replace_value(text, target, due, pool, rng),
         "missing": lambda target: _remove_value(text, target, due),
@@ -78,7 +78,7 @@ def _remove_value(text: str, target: DueAct, due: Sequence[DueAct]) -> str | Non
 
 
 def _cut_value(sentence: str, value: str) -> str:
-    """The sentence without the value's own words and what leads up to them."""
+    """The sentence without the value's own words and the preposition before them."""
     left = sentence
     for start, end in reversed(_find_value(value, sentence)):
         lead = _LEADING.search(sentence[:start])
@@ -87,12 +87,12 @@ def _cut_value(sentence: str, value: str) -> str:
 
 
 def _is_droppable(sentence: str, left: str, others: Sequence[DueAct]) -> bool:
-    """Whether what is left of a sentence is not worth saying, and no other act is expressed in it."""
+    """Whether the rest of a sentence is nearly empty, and expresses no other act."""
     return len(re.findall(r"\w+", left)) <= _LITTLE and not any(_expresses(sentence, other) for other in others)
 
 
 def _expresses(sentence: str, due: DueAct) -> bool:
-    """Whether a sentence seems to express the act: it has its value, or the slot's name where that is a yes or no."""
+    """Whether a sentence seems to express the act: it has its value or, for a boolean slot, the slot's name."""
     act, service = due
     slot = references.find_slot(act, service)
     if slot is not None and references.is_boolean(slot):
@@ -109,19 +109,19 @@ def _loses_only(target: DueAct, due: Sequence[DueAct], text: str, new: str) -> b
 
 
 def _find_value(value: str, text: str) -> list[tuple[int, int]]:
-    """Where the value stands, as said or as a number word, and not as a part of another word or number."""
+    """Position of the value, as written or as a number word, but not inside another word or number."""
     forms = sorted(tamper.value_forms((value,)), key=len, reverse=True)
     pattern = "|".join(map(tamper.word_pattern, forms))
     return [match.span() for match in re.finditer(pattern, text, re.IGNORECASE)]
 
 
 def _match_form(old: str, new: str) -> str:
-    """A number in words stays one in words."""
+    """The new value in words if the old one is a number in words."""
     in_words = (form for form in tamper.value_forms((new,)) if form in tamper.NUMBERS)
     return next(in_words, new) if old.lower() in tamper.NUMBERS else new
 
 
-# Words by which a slot is known, besides those of its name.
+# Words that refer to a slot, besides those of its name.
 _SAID = {
     "nonstop": "direct|non-?stop|connecting|layovers?",
     "luggage": "luggage|baggage|bags",
@@ -190,7 +190,7 @@ _TO_YES: tuple[Rule, ...] = (
 
 
 def flip_boolean(text: str, due: DueAct) -> str | None:
-    """Yes for no in the clause that is about a boolean slot; None where no rule is sure to do it."""
+    """Negates the clause about a boolean slot; None if no rule applies safely."""
     act, service = due
     slot = references.find_slot(act, service)
     if slot is None or not references.is_boolean(slot) or len(act.values) != 1:
@@ -228,7 +228,7 @@ def _clauses(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _flip(clause: str, rules: Sequence[Rule], named: str) -> str | None:
-    """By the first rule that fits, at the place nearest to the slot's name."""
+    """Applies the first rule that fits, at the position nearest to the slot's name."""
     about = re.search(rf"\b(?:{named})\b", clause, re.IGNORECASE)
     at = about.start() if about else 0
     for pattern, new in rules:
@@ -241,7 +241,7 @@ def _flip(clause: str, rules: Sequence[Rule], named: str) -> str | None:
 
 
 def _flip_lead(clause: str, yes: bool) -> str:
-    """The answer that the clause begins with, turned round: "Yes it is"."""
+    """Reverses the answer that the clause begins with: "Yes it is"."""
     if yes:
         return re.sub(r"^(\s*)(?:yes|yeah|yep|yup)\b", r"\1No", clause, flags=re.IGNORECASE)
     leads = r"^(\s*)(?:no|nope) (?=(?:they|it|there|this|the|you|its|that)\b)"
@@ -249,7 +249,7 @@ def _flip_lead(clause: str, yes: bool) -> str:
 
 
 def _flip_answer(before: str, yes: bool) -> str:
-    """The answer that leads up to the clause, likewise: "Yes, it is"."""
+    """Reverses the answer before the clause: "Yes, it is"."""
     if yes:
         return re.sub(r"\b(?:yes|yeah|yep|yup|sure)([,.!]?\s*(?:and\s*)?)$", r"No\1", before, flags=re.IGNORECASE)
     before = re.sub(r"\b(?:unfortunately|sadly|sorry)[,.]?\s*$", "", before, flags=re.IGNORECASE)

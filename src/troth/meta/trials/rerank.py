@@ -36,7 +36,7 @@ from troth.responses.sgsacc import Augment, SystemTurn
 from troth.stats.estimates import Cell
 from troth.storage.cache import Store
 
-CHOSEN = Metric("faithful_chosen", "Gold chosen", "share of lists of which gold is chosen", unit="list")
+CHOSEN = Metric("faithful_chosen", "Gold chosen", "share of lists in which gold is chosen", unit="list")
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class CorruptedList(NamedTuple):
 
 @keywords(RerankSettings)
 def rerank(gold: Gold, **options: Any) -> Result:
-    """The share of lists of which gold is chosen, by each rule; the lost lists are the result's details.
+    """The share of lists in which gold is chosen, by each rule; the lost lists are the result's details.
 
     `gold`: a path, or dialogues in memory. The options are those of `RerankSettings`.
     """
@@ -109,7 +109,7 @@ def corrupted_lists(trial: Trial) -> list[CorruptedList]:
 
 
 class LostList(Finding, frozen=True, tag="lost list", omit_defaults=False):
-    """A list of which gold is not chosen."""
+    """A list in which gold is not chosen."""
 
     dialogue: str
     turn: int

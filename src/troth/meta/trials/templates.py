@@ -4,8 +4,8 @@ The paper (SGSAcc, section 1) says that Semantic Accuracy with T2G2's templates 
 utterances as unfaithful, and that 3% fail with references made from the schema (section 2; there, an utterance that
 entails a tampered act fails, too). Both are counted here on the same turns with the same model: gold is rejected if it
 does not entail every act's reference. From a template there is one reference, the sentence with its values; from the
-schema there are appendix B's candidates, of which any will do. Each with the utterance alone and with the retry in its
-context. Turns with an act that has no template or no rule are left out on both sides.
+schema there are appendix B's candidates, and any of them may match. Each with the utterance alone and with the retry in
+its context. Turns with an act that has no template or no rule are left out on both sides.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What trials of a metric on gold share: options, corpus and model, the turns that are drawn, and the result."""
+"""Common parts of trials of a metric on gold: options, corpus and model, the drawn turns, and the result."""
 
 from __future__ import annotations
 

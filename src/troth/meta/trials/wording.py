@@ -199,7 +199,7 @@ REASONS = {F1: NO_ACT, PRECISION: "nothing was accepted", RECALL: NO_ACT, FALSE_
 
 
 def _recipe(trial: Trial, turns: int, judge: str, wording: str, schema: Schema) -> dict[str, object]:
-    """What changes the numbers. Cases are made under the original schema; the rule sees nothing else, and no model."""
+    """The recipe of a judge. Cases are made under the original schema; the rule uses only it, and no model."""
     worded, original = map(references.fingerprint, (schema, trial.gold.schema))
     rules: dict[str, object] = {"judge": judge, "wording": wording, "schema": original}
     if judge != "rule":
@@ -247,7 +247,7 @@ def _groups(judged: Sequence[_JudgedCase], seen: frozenset[str] | None) -> Itera
 def _validation_cells(
     cases: Sequence[ActCase], passes: Sequence[bool], recipe: dict[str, object], group: Group
 ) -> Iterator[Cell]:
-    """Gold passes: the true act is accepted and its tampered twin is not. A turn passes if all its acts do."""
+    """Cells of validation: an act passes if it is accepted and its twin is not; a turn if all its acts pass."""
     acts: dict[tuple[str, int, str], bool] = {}
     turns: dict[tuple[str, int, str], bool] = {}
     for case, passed in zip(cases, passes, strict=True):

@@ -49,7 +49,7 @@ def original(names: Mapping[str, FunctionNames], name: str, arguments: Mapping[s
     return NamedCall(function.name, _rename(arguments, "", function.arguments, function.same))
 
 
-def renamed(names: Mapping[str, FunctionNames], name: str, arguments: Mapping[str, Any]) -> NamedCall:
+def rename_call(names: Mapping[str, FunctionNames], name: str, arguments: Mapping[str, Any]) -> NamedCall:
     """A call of the original under a variant's names: the reverse of `original`."""
     for new, function in names.items():
         if function.name == name:

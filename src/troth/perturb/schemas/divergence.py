@@ -51,7 +51,7 @@ def divergence(
 ) -> DivergenceTable:
     """Distances of variants from the original. They have the same services in the same order.
 
-    `train`: the schema that counts as seen. `tested`: services whose names are looked up in it, if not all.
+    `train`: the schema that counts as seen. `tested`: names of the services to look up in it; default: all.
     """
     for name, variant in variants.items():
         try:
@@ -60,7 +60,7 @@ def divergence(
             raise UserError(f"{name}: {error.what}", hint=error.hint) from error
     wanted = [name not in (train or ()) and (tested is None or name in tested) for name in original]
 
-    def unseen(schema: Schema) -> list[Service]:
+    def unseen_services(schema: Schema) -> list[Service]:
         return list(compress(schema.values(), wanted))
 
     schemas = {"original": original, **variants}
@@ -69,8 +69,8 @@ def divergence(
     rows = [
         DivergenceRow(
             name,
-            None if train is None else _share_seen(_slots(unseen(schema)), _slots(train.values())),
-            None if train is None else _share_seen(_intents(unseen(schema)), _intents(train.values())),
+            None if train is None else _share_seen(_slots(unseen_services(schema)), _slots(train.values())),
+            None if train is None else _share_seen(_intents(unseen_services(schema)), _intents(train.values())),
             None if name == "original" else distance(original, schema),
             bleu.get((name, "original")),
         )
@@ -83,8 +83,8 @@ def divergence(
         sum(among) / len(among) if among else None,
         len(original),
         sum(len(elements(service)) for service in original.values()),
-        None if train is None else len(_slots(unseen(original))),
-        None if train is None else len(_intents(unseen(original))),
+        None if train is None else len(_slots(unseen_services(original))),
+        None if train is None else len(_intents(unseen_services(original))),
         "; ".join(reasons) or None,
     )
 

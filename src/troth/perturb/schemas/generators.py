@@ -63,7 +63,7 @@ class Generator(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Published(Generator, frozen=True, tag="published"):
-    """Variants whose schemas lie in a folder, such as those of SGD-X."""
+    """Variants with published schemas in a folder, such as those of SGD-X."""
 
     folder: Annotated[
         str, flag("FOLDER", "Where their schemas are, as in SGD-X: FOLDER/v1/dev/schema.json.", option="--from")
@@ -124,7 +124,7 @@ class LmParaphrase(Generator, frozen=True, tag="paraphrase"):
     lm: Annotated[str, flag("NAME", "Language model, such as embedded or http://HOST/v1#MODEL.")] = "embedded"
     keep_meaning: Annotated[
         str | None,
-        flag("NAME", "Entailment model (nli: the embedded one) by which old and new must entail each other.",
+        flag("NAME", "Entailment model that must find old and new equivalent (nli: the embedded one).",
              option="--keep-meaning"),
     ] = None  # fmt: skip
     temperature: Annotated[float, msgspec.Meta(gt=0, le=2), flag("T", "Temperature at which wordings are drawn.")] = 0.8
@@ -179,5 +179,5 @@ def _compose(
     paired = strict and source.kind == "tools"
     schemas = variants.compose(source.schema, wordings, count=count, seed=seed, strict=strict, stop=stop, paired=paired)
     if source.kind == "tools":
-        schemas = [tools.distinct(source.schema, schema, strict=strict) for schema in schemas]
+        schemas = [tools.separate_names(source.schema, schema, strict=strict) for schema in schemas]
     return [variant(source, f"v{number}", schema) for number, schema in enumerate(schemas, 1)]

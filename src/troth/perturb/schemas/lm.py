@@ -118,26 +118,26 @@ def _judge(answers: dict[_Item, str], accepted: dict[_Item, list[str]], refused:
     """Adds valid answers to `accepted`, and counts the reasons of the others in `refused`."""
     fit: list[tuple[_Item, str]] = []
     for item, answer in answers.items():
-        reason = _name_refused(item, answer) if item.is_name else _description_refused(item.text, answer)
+        reason = _refuse_name(item, answer) if item.is_name else _refuse_description(item.text, answer)
         if reason is not None:
             refused[reason] += 1
         elif answer not in accepted[item]:
             fit.append((item, answer))
     pairs = [(_sentence(item, item.text), _sentence(item, answer)) for item, answer in fit]
-    for (item, answer), same in zip(fit, _both_ways(pairs, nli), strict=True):
+    for (item, answer), same in zip(fit, _entail_each_other(pairs, nli), strict=True):
         if same:
             accepted[item].append(answer)
         else:
             refused[ENTAILED] += 1
 
 
-def _name_refused(item: _Item, answer: str) -> str | None:
+def _refuse_name(item: _Item, answer: str) -> str | None:
     if not 1 <= len(answer.split()) <= LONGEST_NAME or not re.fullmatch(r"[A-Za-z][\w' -]*", answer):
         return NO_NAME
     return UNCHANGED if make_identifier(answer, "a_b") == make_identifier(item.text, "a_b") else None
 
 
-def _description_refused(old: str, new: str) -> str | None:
+def _refuse_description(old: str, new: str) -> str | None:
     if not new or guard.tokens(new) == guard.tokens(old):
         return UNCHANGED
     if any(quoted not in new for quoted in QUOTED.findall(old)):
@@ -152,7 +152,7 @@ def _sentence(item: _Item, text: str) -> str:
     return f"This is the {text.replace('_', ' ')}." if item.is_name else text
 
 
-def _both_ways(pairs: Sequence[tuple[str, str]], nli: Nli | None) -> list[bool]:
+def _entail_each_other(pairs: Sequence[tuple[str, str]], nli: Nli | None) -> list[bool]:
     if nli is None or not pairs:
         return [True] * len(pairs)
     verdicts = nli.probabilities([*pairs, *((new, old) for old, new in pairs)])

@@ -1,8 +1,8 @@
 """Dialogues under another schema: the same services with other names, as in SGD-X (Lee et al., 2022, §2).
 
 A variant of a schema has the same elements in the same order, with other names and descriptions. `Renaming` has the new
-name of each service, slot and intent; `rewritten` converts a file of dialogues to the new names, as JSON that equals
-the output of SGD-X's public generator, and `original` converts predictions under a variant back. All names of a
+name of each service, slot and intent; `rewrite_document` converts a file of dialogues to the new names, as JSON that
+equals the output of SGD-X's public generator, and `original` converts predictions under a variant back. All names of a
 dictionary change at once, so that exchanged names inside one service (a → b, b → a) do not collide.
 
 Two things look like slots and are not: INFORM_INTENT and OFFER_INTENT have "intent" as slot and the name of an intent
@@ -77,7 +77,7 @@ class Renaming(msgspec.Struct, frozen=True):
             raise UserError(f"the variant has {format_count(len(new), 'service')}, the original {len(old)}", hint=ALIGN)
         return cls({a.name: _names(a, b) for a, b in zip(old.values(), new.values(), strict=True)})
 
-    def back(self) -> Renaming:
+    def inverse(self) -> Renaming:
         """The inverse renaming: from new names to old ones."""
         services = {}
         for old, names in self.services.items():
@@ -127,7 +127,7 @@ def elements(service: Service) -> list[SlotSchema | Intent]:
     return [*service.slots, *service.intents]
 
 
-def rewritten(document: Any, renaming: Renaming) -> Any:
+def rewrite_document(document: Any, renaming: Renaming) -> Any:
     """A file of dialogues in SGD's layout (a list, or an object by id) under the new names: a copy, all keys kept."""
     if isinstance(document, dict):
         return {key: _dialogue(dialogue, renaming) for key, dialogue in document.items()}
@@ -187,14 +187,14 @@ def _state(state: dict[str, Any], names: ServiceNames) -> dict[str, Any]:
 def original(dialogue: Dialogue, renaming: Renaming) -> Dialogue:
     """A dialogue under a variant's names, for example a prediction, converted back to the original names.
 
-    `renaming` is the one from original to variant. Names that the variant does not have stay unchanged; `strangers`
+    `renaming` is the one from original to variant. Names that the variant does not have stay unchanged; `unknown_names`
     lists them.
     """
-    return rename_dialogue(dialogue, renaming.back())
+    return rename_dialogue(dialogue, renaming.inverse())
 
 
 def rename_dialogue(dialogue: Dialogue, renaming: Renaming) -> Dialogue:
-    """Like `original`, but in the direction of the renaming: for many dialogues, call `renaming.back()` once."""
+    """Like `original`, but in the direction of the renaming: for many dialogues, call `renaming.inverse()` once."""
     services = renaming.services
 
     def turn(old: Turn) -> Turn:
@@ -210,7 +210,7 @@ def rename_dialogue(dialogue: Dialogue, renaming: Renaming) -> Dialogue:
     )
 
 
-def strangers(dialogue: Dialogue, schema: Iterable[Service]) -> list[str]:
+def unknown_names(dialogue: Dialogue, schema: Iterable[Service]) -> list[str]:
     """Services, and slots and intents of states ("Hotels_11.city"), that are in a dialogue, but not in a schema."""
     known = {service.name: {item.name for item in elements(service)} for service in schema}
     unknown: dict[str, None] = {}

@@ -26,7 +26,7 @@ from troth.perturb.corpus import RECORD, check_unique, new_name, shares
 from troth.perturb.options import configure
 from troth.perturb.schemas.files import Variant, load
 from troth.perturb.schemas.generators import GENERATORS, Generator
-from troth.perturb.schemas.renaming import Renaming, rewritten
+from troth.perturb.schemas.renaming import Renaming, rewrite_document
 from troth.readers import sgd
 from troth.readers import source as sources
 from troth.readers.decode import LAYOUT, decode, error_context
@@ -59,7 +59,7 @@ class DialogueCounts(msgspec.Struct, frozen=True):
 
 
 class Variation(msgspec.Struct, frozen=True):
-    """The content of a variant's perturbation.json: what was made of what, and how."""
+    """The content of a variant's perturbation.json: all renamed and reworded elements, and the settings."""
 
     variant: str
     source: str
@@ -77,7 +77,7 @@ _Written = tuple[str, DialogueCounts]  # the name of a new file, and how much is
 
 @keywords(VarySettings)
 def vary(data: Path, out: Path, **options: Any) -> list[Variation]:
-    """Writes `data` under variants of its schema to folders of the new folder `out`; returns what each of them is.
+    """Writes `data` under variants of its schema to folders of the new folder `out`; returns a record of each variant.
 
     `data` is a folder or file of dialogues in SGD's layout with its schema.json, a schema alone, or a file of tools
     (function definitions). `with_` says where variants come from: "published", "compose", "backtranslate", "paraphrase"
@@ -161,7 +161,7 @@ def _work(path: str, targets: Sequence[tuple[Folder, Renaming]], only: list[str]
 def _rewrite_document(document: sources.Document, dialogues: Any, renaming: Renaming) -> Any:
     try:
         with error_context(file=document.name):
-            return rewritten(dialogues, renaming)
+            return rewrite_document(dialogues, renaming)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         for _ in sgd.read(document):  # tells what is wrong, and where
             pass

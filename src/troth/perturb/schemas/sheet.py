@@ -68,7 +68,7 @@ class _Question(NamedTuple):
 
 
 class CollectedParaphrases(msgspec.Struct, frozen=True):
-    """What people wrote, and what was left out."""
+    """The paraphrases that people wrote, and the answers that were left out."""
 
     paraphrases: Paraphrases
     sheets: int
@@ -109,14 +109,14 @@ def read_sheets(schema: Path, sheets: Sequence[Path], *, count: int = PUBLISHED)
     known = load(path_of(schema)).schema
     questions = _questions(known)
     answers: dict[tuple[str, str], dict[str, str]] = {
-        (one.service.name, one.path): {_normal(one.original, one.task): ""} for one in questions.values()
+        (one.service.name, one.path): {_normalize(one.original, one.task): ""} for one in questions.values()
     }
     left_out: Counter[str] = Counter()
     for sheet in map(path_of, sheets):
         for id, answer in _answers(sheet, questions):
             one = questions[id]
             said = answers[one.service.name, one.path]
-            key = _normal(answer, one.task)
+            key = _normalize(answer, one.task)
             if not key:
                 left_out["empty"] += 1
             elif key in said:
@@ -142,19 +142,19 @@ def write_paraphrases(collected: CollectedParaphrases, out: Path) -> None:
 
 
 def _questions(schema: Schema) -> dict[str, _Question]:
-    """What is asked, by id: the number of a text in the schema, and a mark of the schema. Ids do not show names."""
+    """The questions by id: the number of a text in the schema, and a mark of the schema. Ids do not show names."""
     every = [(service, path, text) for service in schema.values() for path, text in texts(service)]
     mark = hashlib.sha256(msgspec.json.encode([(s.name, *rest) for s, *rest in every])).hexdigest()[:6]
     asked: dict[str, _Question] = {}
     for number, (service, path, text) in enumerate(every, 1):
         named = path.endswith("/name")
-        if named and not _described(service, path):
+        if named and not _description(service, path):
             continue  # nothing to show but the name
         asked[f"{number:04}-{mark}"] = _Question(service, path, text, "names" if named else "descriptions")
     return asked
 
 
-def _described(service: Service, path: str) -> str:
+def _description(service: Service, path: str) -> str:
     element = path.rpartition("/")[0]
     return dict(texts(service)).get(f"{element}/description", service.description if not element else "")
 
@@ -162,7 +162,7 @@ def _described(service: Service, path: str) -> str:
 def _row(id: str, one: _Question, unclear: set[str]) -> Sequence[str]:
     kind, _, name = one.element.partition("/")
     if one.task == "names":
-        return id, one.service.description, KINDS[kind], _described(one.service, one.path), "", ""
+        return id, one.service.description, KINDS[kind], _description(one.service, one.path), "", ""
     if not one.element:  # the service itself
         return id, "", "App", _app_name(one.service), "", ""
     slot = next((slot for slot in one.service.slots if kind == "slots" and slot.name == name), None)
@@ -178,7 +178,7 @@ def _app_name(service: Service) -> str:
     return " ".join(split_identifier(service.name.rstrip("_0123456789") or service.name))
 
 
-def _normal(text: str, task: Task) -> str:
+def _normalize(text: str, task: Task) -> str:
     """A wording as it is compared with others: letter case, blanks and the style of a name do not count."""
     words = split_identifier(text) if task == "names" else text.split()
     return " ".join(words).casefold()

@@ -81,7 +81,7 @@ def read(document: Any) -> ToolDefinitions:
     return ToolDefinitions(document, schema)
 
 
-def distinct(schema: Schema, variant: Schema, *, strict: bool) -> Schema:
+def separate_names(schema: Schema, variant: Schema, *, strict: bool) -> Schema:
     """The variant with different names for all functions, and with new names in its descriptions.
 
     Of two functions with the same name, the later is numbered; with `strict`, it is an error. Without `strict`, no
@@ -100,7 +100,7 @@ def distinct(schema: Schema, variant: Schema, *, strict: bool) -> Schema:
 
 
 def wordings_of_function(name: str, wordings: ServiceWordings) -> ServiceWordings:
-    """Wordings of a tool, whose own names and descriptions are those of its only intent."""
+    """Wordings of a tool: its name and description are those of its only intent."""
     own = wordings.intents.get(name, Wordings())
     intent = Wordings(own.names or wordings.names, own.descriptions or wordings.descriptions)
     return msgspec.structs.replace(wordings, names=(), intents={**wordings.intents, name: intent})

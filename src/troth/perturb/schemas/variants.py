@@ -51,7 +51,7 @@ Paraphrases = dict[str, ServiceWordings]  # by service
 class ThereAndBack:
     """Back-translation: one wording per translator, then per sequence of translators, until there are enough."""
 
-    def __init__(self, translators: Sequence[Translator], count: int | None = None) -> None:
+    def __init__(self, translators: Sequence[Translator], count: int | None) -> None:
         steps = [
             route
             for length in range(1, 4)
@@ -81,7 +81,7 @@ def translate_schema(schema: Schema, engine: ThereAndBack) -> Paraphrases:
     return {service.name: wordings(service, lambda *_: tuple(next(said))) for service in schema.values()}
 
 
-def corrupt_schema(schema: Schema, *, count: int = PUBLISHED, seed: int = 0, rate: float = 0.3) -> Paraphrases:
+def corrupt_schema(schema: Schema, *, count: int = PUBLISHED, seed: int = 0, rate: float) -> Paraphrases:
     """Replaces words by other words of the schema, and swaps neighbours, both with probability `rate`."""
     every = [item for service in schema.values() for item in elements(service)]
     names = sorted({word for item in every for word in split_identifier(item.name)})
@@ -137,7 +137,7 @@ def compose(
 ) -> list[Schema]:
     """The variants, the closest first.
 
-    `strict`: an element with paraphrases must have at least `count` different ones, of which `count` are drawn, and
+    `strict`: an element with paraphrases must have at least `count` different ones, and `count` of them are drawn, and
     names of a service must differ. Otherwise paraphrases are repeated and equal names numbered. `stop`: the stop words
     that are left out of distances, "paper" or "published". `paired`: where an element has as many names as
     descriptions, they are pairs, which are sorted by the distance of the names.

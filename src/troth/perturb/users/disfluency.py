@@ -30,7 +30,7 @@ from troth.perturb.users.values import (
     annotated_values,
     begins_sentence,
     find_words,
-    shields,
+    protected_ranges,
     to_lower,
 )
 
@@ -121,7 +121,7 @@ class _Speaker:
     @cached_property
     def values(self) -> set[str]:
         """All of the dialogue's values, in lower case."""
-        return annotated_values(self.dialogue).every()
+        return annotated_values(self.dialogue).all_values()
 
     def edits(self, turn: Turn) -> tuple[list[Edit], str | None]:
         """The insertions into a turn, and the reason if something was drawn and nothing is inserted."""
@@ -132,10 +132,10 @@ class _Speaker:
             drawn.append(int(self.gap))
             self.gap += 1 + self._draw_gap()
         self.gap -= count
-        repairable = self._repairable(turn) if self.rng.random() < self.repairs else []
+        repairable = self._repairable_values(turn) if self.rng.random() < self.repairs else []
         if not drawn and not repairable:
             return [], None
-        text = _Text(turn.text, shields(turn, self.values))
+        text = _Text(turn.text, protected_ranges(turn, self.values))
         missing = repairable and not self._repair(repairable, text)
         for at in drawn:
             self._falter(text, at)
@@ -165,7 +165,7 @@ class _Speaker:
         return of[int(self.rng.random() * len(of))]
 
     def _filler(self, text: _Text, at: int) -> bool:
-        at -= at > 0 and _bare(text.words[at - 1]) == "thank"  # "thank you" stays together
+        at -= at > 0 and _bare_word(text.words[at - 1]) == "thank"  # "thank you" stays together
         if text.opens(at):
             return text.insert(text.places[at][0], f"{self._pick(lexicon.word_list('fillers_at_start'))}{text.comma} ")
         fillers = lexicon.word_list("fillers")
@@ -199,8 +199,8 @@ class _Speaker:
 
     def _abandon(self, text: _Text) -> bool:
         """Begins a sentence and drops it. Before "Nothing else." or "That works." no beginning would fit."""
-        word = _bare(text.words[0])
-        beginnings = _abandoned().get(word, ())
+        word = _bare_word(text.words[0])
+        beginnings = _abandoned_beginnings().get(word, ())
         if not beginnings or (word.startswith(("wh", "how")) and not text.asks):  # "How kind!" is not a question
             return False
         beginning = self._pick(beginnings)
@@ -209,8 +209,8 @@ class _Speaker:
     def _repair(self, candidates: Sequence[_Value], text: _Text) -> bool:
         """Inserts a wrong value before a right one."""
         key, start, end = candidates[int(self.rng.random() * len(candidates))]
-        before = _bare(text.text[:start].rpartition(" ")[0].rpartition(" ")[2])
-        wrong = self._wrong(key, text.text[start:end], before)
+        before = _bare_word(text.text[:start].rpartition(" ")[0].rpartition(" ")[2])
+        wrong = self._wrong_value(key, text.text[start:end], before)
         if wrong is None:
             return False
         term = self._pick(lexicon.word_list("taken_back"))
@@ -219,7 +219,7 @@ class _Speaker:
         self.figures["repairs"] += done
         return done
 
-    def _repairable(self, turn: Turn) -> list[_Value]:
+    def _repairable_values(self, turn: Turn) -> list[_Value]:
         """Values with their positions: spans or, in corpora without any, new values of the state that occur once."""
         repairable: list[_Value] = []
         text = to_lower(turn.text)
@@ -229,13 +229,13 @@ class _Speaker:
                 for slot, values in frame.state.slot_values.items():
                     if self.before.get((frame.service, slot)) == values:
                         continue
-                    sayable = [to_lower(value) for value in values if _sayable(value)]
+                    sayable = [to_lower(value) for value in values if _is_sayable(value)]
                     positions = [position for value in sayable for position in find_words(text, value)]
                     if len(positions) == 1:
                         repairable.append(((frame.service, slot), *positions[0]))
         return repairable
 
-    def _wrong(self, key: Key, said: str, before: str) -> str | None:
+    def _wrong_value(self, key: Key, said: str, before: str) -> str | None:
         """Another value of the slot that is not similar to any value of this dialogue, and fits in its place.
 
         `said`: the right value as the user says it; `before`: the word before it. "On the 11th" has no "March 8th", and
@@ -248,7 +248,7 @@ class _Speaker:
         for _ in range(TRIES if others else 0):
             wrong = others[int(self.rng.random() * len(others))]
             low = to_lower(wrong)
-            if not _sayable(wrong) or low in self.values or any(low in value or value in low for value in right):
+            if not _is_sayable(wrong) or low in self.values or any(low in value or value in low for value in right):
                 continue
             if value_shape(wrong) == value_shape(said) and (before not in ("a", "an") or _article(wrong) == before):
                 if wrong == _case_like(wrong, said):
@@ -258,7 +258,7 @@ class _Speaker:
 
 
 @cache
-def _abandoned() -> dict[str, list[str]]:
+def _abandoned_beginnings() -> dict[str, list[str]]:
     """Beginnings of sentences that are dropped, by the word that the sentence then begins with."""
     table: dict[str, list[str]] = lexicon.load_table("words")["abandoned"]
     return {word: beginnings for words, beginnings in table.items() for word in words.split()}
@@ -268,10 +268,10 @@ def _abandoned() -> dict[str, list[str]]:
 def _lowered_words() -> frozenset[str]:
     """Ordinary words, which lose the capital of a sentence's start when another word is put before them."""
     ordinary = lexicon.word_set("small") | lexicon.word_set("common") | lexicon.word_set("no_names")
-    return (ordinary | _abandoned().keys()) - lexicon.word_set("times") - _FIRST_PERSON - {"mr"}
+    return (ordinary | _abandoned_beginnings().keys()) - lexicon.word_set("times") - _FIRST_PERSON - {"mr"}
 
 
-def _bare(word: str) -> str:
+def _bare_word(word: str) -> str:
     return word.lower().replace("’", "'").strip(",.!?;:")
 
 
@@ -306,7 +306,7 @@ def _shape_of_word(word: str) -> str:
     return _ORDINAL.sub("0th", digits) if "0" in digits else word if word == "," else "word"
 
 
-def _sayable(value: str) -> bool:
+def _is_sayable(value: str) -> bool:
     return value.lower() not in _UNSAYABLE
 
 
@@ -334,13 +334,14 @@ class _Text:
 
     def opens_clause(self, at: int) -> bool:
         """Whether a word begins a sentence, or joins a clause to another one."""
-        return self.opens(at) or _bare(self.words[at]) in _CONJUNCTIONS
+        return self.opens(at) or _bare_word(self.words[at]) in _CONJUNCTIONS
 
     def begins_phrase(self, at: int) -> bool:
         """Whether a speaker can begin again with a word: the first of a clause, or a small one ("to", "my")."""
         if self.opens_clause(at) or self.words[at - 1][-1] == ",":
             return True
-        return _bare(self.words[at]) in self.restarts and _bare(self.words[at - 1]) not in lexicon.word_set("bound")
+        word, before = _bare_word(self.words[at]), _bare_word(self.words[at - 1])
+        return word in self.restarts and before not in lexicon.word_set("bound")
 
     def plain(self, at: int) -> bool:
         """Whether a word consists of letters and is not part of a value, so that it may be repeated."""

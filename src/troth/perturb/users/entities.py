@@ -40,7 +40,7 @@ from troth.text.normalize import is_named_entity
 
 SCRAMBLED: dict[str, type[ScrambledNames]] = {"words": ScrambledNames, "name": MixedNames, "spoken": SpokenNames}
 LOST = "a value could no longer be found in the text"
-OVERLAP = "spans lie outside the text or across each other"
+OVERLAP = "spans are outside the text or overlap partly"
 UNSAID = "a name in the state does not stand in the text"
 
 
@@ -83,7 +83,7 @@ class Entities(Family, frozen=True):
         turns = [renamed.turn(turn, turn_edits) for turn, turn_edits in zip(dialogue.turns, edits, strict=True)]
         after = replace(dialogue, turns=tuple(turns))
         changed = [i for i, (old, new) in enumerate(zip(dialogue.turns, turns, strict=True)) if old.text != new.text]
-        reason = _inconsistent(dialogue, after, annotated, renamed)
+        reason = _find_inconsistency(dialogue, after, annotated, renamed)
         if reason is not None:
             return Twin(dialogue, (), refused={reason: len(changed) or 1})
         count = sum([rename[name] != name for name in names])
@@ -113,7 +113,7 @@ def _assign_canonical(dialogue: Dialogue, named: _Named, rename: ScrambledNames)
         rename[value]
 
 
-def _inconsistent(before: Dialogue, after: Dialogue, annotated: AnnotatedValues, renamed: _Renamed) -> str | None:
+def _find_inconsistency(before: Dialogue, after: Dialogue, annotated: AnnotatedValues, renamed: _Renamed) -> str | None:
     """The reason why text and states no longer fit; None if they do."""
     was, now = ("\n".join([turn.text for turn in dialogue.turns]).lower() for dialogue in (before, after))
     doubt = False
@@ -161,7 +161,7 @@ def _add_unmarked(
     before: set[str] = set()
     for turn, turn_edits in zip(dialogue.turns, edits, strict=True):
         text = to_lower(turn.text)
-        here = _named_here(turn, named, before)
+        here = _unmarked_names(turn, named, before)
         marked, claims = Shields(spans(turn)), Claims()
         # Another value inside the name stays readable; a name that only overlaps another value is skipped.
         fixed = Shields(span for value in rename.fixed if value in text for span in find_words(text, value))
@@ -173,7 +173,7 @@ def _add_unmarked(
                     turn_edits.append(Edit(start, end, rename[turn.text[start:end]]))
 
 
-def _named_here(turn: Turn, named: _Named, before: set[str]) -> set[str]:
+def _unmarked_names(turn: Turn, named: _Named, before: set[str]) -> set[str]:
     """Names of the turn's acts, or new in its state, without a span: an ordinary word may refer to them."""
     names: set[str] = set()
     for frame in turn.frames:

@@ -29,7 +29,7 @@ def rephrase(clause: str) -> list[Clause]:
     plain = _IF_POSSIBLE.sub("", polite)
     lone = _ALSO.sub(r"\1 ", plain)
     tail = (" as well" if lone != plain else "") + (", if possible" if plain != polite else "")
-    readings = [_same(lone), *(_asking(lone) if frame.asks else _apply_frame(frame, lone) for frame in frames())]
+    readings = [_members(lone), *(_ask(lone) if frame.asks else _apply_frame(frame, lone) for frame in frames())]
     for reading in readings:
         wordings = [out for out in reading if _fold(out.text) != _fold(clause)]
         if wordings:
@@ -56,7 +56,7 @@ def tidy(text: str) -> str:
     return re.sub(r"\ban (?=(?:film|booking|telephone|great|wonderful|fantastic)\b)", "a ", text)
 
 
-def _same(clause: str) -> Iterator[Clause]:
+def _members(clause: str) -> Iterator[Clause]:
     """Other members of the groups that a whole clause belongs to."""
     for others in _groups().get(_fold(clause), ()):
         for text in others:
@@ -87,7 +87,7 @@ def _apply_frame(frame: Phrasing, clause: str) -> Iterator[Clause]:
             yield from (Clause(mood, re.sub(r" +", " ", text.format(**parts))) for mood, text in way.say)
 
 
-def _asking(clause: str) -> Iterator[Clause]:
+def _ask(clause: str) -> Iterator[Clause]:
     match = _ASKING.fullmatch(clause)
     about = match["c"] if match else content(clause)
     if about is None or re.match(r"(?:about|more|of|a|some|any|how to)\b", about):

@@ -1,9 +1,9 @@
 """Checks paraphrases: values, numbers, names, times, yes and no must not change; otherwise it is refused.
 
-Whatever wrote the paraphrase is not trusted. `protected` finds the parts of a turn that carry its annotation.
-`accepted` looks for each of them in the new text, restores its exact letters, moves the spans there, and gives the
-reason where the paraphrase is refused. No model is needed. A change of meaning that keeps all these words is not seen
-here; an entailment model can find it.
+The author of the paraphrase is not trusted. `find_protected` finds the parts of a turn that carry its annotation.
+`check_paraphrase` looks for each of them in the new text, restores its exact letters and moves the spans there, or
+gives the reason for the refusal. No model is needed. A change of meaning that keeps all these words is not detected
+here; an entailment model can detect it.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class SpokenNames(ScrambledNames):
 
 
 class _Words(dict[str, str]):
-    """Scrambled words by word, in the same casing; `spoken`: other words of the same length that can be pronounced."""
+    """Scrambled words by word, in the same casing; `spoken`: pronounceable words of the same length."""
 
     def __init__(self, rng: Random, known: frozenset[str], *, spoken: bool = False) -> None:
         super().__init__()

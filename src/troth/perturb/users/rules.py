@@ -200,7 +200,7 @@ def _polish(said: Clause, old: str, rng: random.Random) -> Clause:
             new = rng.choice(choices)
             done.update((new, new.strip()))  # not there and back again
             text = text[: match.start()] + new + text[match.end() :]
-    if _same(text, old):
+    if _is_same_text(text, old):
         text = said.text
     if rng.random() < 0.7:
         text = _TWO_PHRASES.sub(r"\2 \1", text, count=1)
@@ -215,7 +215,7 @@ def _change_contractions(old: str, new: str, rng: random.Random) -> str:
     return next((form(old) for form in forms if form(old).lower() != old.lower()), old)
 
 
-def _same(a: str, b: str) -> bool:
+def _is_same_text(a: str, b: str) -> bool:
     return re.sub(r"\W", "", a).lower() == re.sub(r"\W", "", b).lower() and re.findall(MASK, a) == re.findall(MASK, b)
 
 

@@ -160,7 +160,7 @@ def perturb(data: Path, out: Path, **options: Any) -> Perturbation:
 
 
 def _inventory(path: str, format: str, only: list[str] | None) -> Inventory:
-    """The first pass: what some files have."""
+    """The first pass over some files: their values and words."""
     return inventory(_read_texts(path, only) if format == "sgd" else _dialogues(path, format, only))
 
 
@@ -209,7 +209,7 @@ class _Task:
         return share
 
     def _apply(self, dialogue: Dialogue, share: _Share) -> Dialogue:
-        """All families, one after the other, with what they do counted."""
+        """All families, one after the other, with counts of their changes."""
         after = dialogue
         for name, family in self.families.items():
             given: dict[str, Any] = {"entails": self._entails} if family.takes_nli and self.model else {}
@@ -232,7 +232,7 @@ class _Task:
 
 @dataclass
 class _Share:
-    """What came of some files: counts by family, and dialogues that are not written yet."""
+    """The result of some files: counts by family, and dialogues that are not written yet."""
 
     families: Sequence[str]
     counts: Counter[str] = field(default_factory=Counter)

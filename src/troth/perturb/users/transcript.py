@@ -1,4 +1,4 @@
-"""What speech recognisers and keyboards do to the user's text: case, punctuation and digits lost, keys slipped.
+"""Errors of speech recognisers and keyboards in the user's text: case, punctuation and digits lost, keys slipped.
 
 Values keep their characters, except capitals. A value in lower case is updated in the annotation: the act has the new
 form, and the state has it beside the other forms, so that spans still match the annotation.
@@ -17,7 +17,7 @@ import msgspec
 from troth.core.records import Act, Dialogue, Frame
 from troth.perturb.users import Family, Inventory, Twin
 from troth.perturb.users.edit import Edit, edited
-from troth.perturb.users.values import Claims, Key, Shields, annotated_values, shields, to_lower
+from troth.perturb.users.values import Claims, Key, Shields, annotated_values, protected_ranges, to_lower
 
 EMPTY = "nothing would be left of it"
 
@@ -57,7 +57,7 @@ class Transcript(Family, frozen=True):
 
     def perturb(self, dialogue: Dialogue, rng: Random, inventory: Inventory) -> Twin:
         """The dialogue with user turns as from a speech recogniser or a keyboard."""
-        values = annotated_values(dialogue).every()
+        values = annotated_values(dialogue).all_values()
         low: dict[Key, set[str]] = {}  # values of each slot that the user said in lower case
         turns = []
         changed = []
@@ -67,7 +67,7 @@ class Transcript(Family, frozen=True):
             if turn.speaker != "USER":
                 turns.append(turn)
                 continue
-            edits = self._edits(turn.text, _Free(shields(turn, values)), rng, inventory.known, figures)
+            edits = self._edits(turn.text, _Free(protected_ranges(turn, values)), rng, inventory.known, figures)
             new = edited(turn, edits) if edits else turn
             if turn.text.strip() and not new.text.strip():
                 refused[EMPTY] += 1

@@ -22,7 +22,7 @@ class AnnotatedValues(NamedTuple):
     states: set[ValueSet]
     acts: set[ValueSet]
 
-    def every(self) -> set[str]:
+    def all_values(self) -> set[str]:
         """All values, in lower case."""
         every = {value for held in self for _, (_, values) in held for value in values}
         return {to_lower(value) for value in every - NO_VALUE}
@@ -57,11 +57,11 @@ def find_all(text: str, value: str) -> Iterator[TextSpan]:
 def find_words(text: str, value: str) -> Iterator[TextSpan]:
     """Occurrences of a value in whole words; text and value in lower case. "Leeds" occurs in "Leeds's"."""
     for start, end in find_all(text, value):
-        if not (_inside(text, start) or _inside(text, end)):
+        if not (_is_inside_word(text, start) or _is_inside_word(text, end)):
             yield start, end
 
 
-def _inside(text: str, at: int) -> bool:
+def _is_inside_word(text: str, at: int) -> bool:
     return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
 
 
@@ -77,7 +77,7 @@ def begins_sentence(text: str, at: int, skipped: str = "") -> bool:
     return before == 0 or text[before - 1] in ".!?"
 
 
-def skip_back(text: str, at: int, skipped: str = "") -> int:
+def skip_back(text: str, at: int, skipped: str) -> int:
     """The start of the spaces and `skipped` characters directly before a position."""
     while at and (text[at - 1].isspace() or text[at - 1] in skipped):
         at -= 1
@@ -117,7 +117,7 @@ class Claims:
         return free
 
 
-def shields(turn: Turn, values: set[str]) -> Shields:
+def protected_ranges(turn: Turn, values: set[str]) -> Shields:
     """The stretches of a turn's text that edits must not change: its spans, and all occurrences of values (lower case).
 
     A value also counts inside words, so that a plain text search finds it as before.

@@ -88,7 +88,7 @@ def exchange(attributes: dict[str, Any], events: list[dict[str, Any]]) -> Exchan
     history += [event for event in events if event["event.name"] != "gen_ai.choice"]
     answer += [event for event in events if event["event.name"] == "gen_ai.choice"]
     if not history and not answer and operation(attributes) != "tool":
-        history, answer = _whole(attributes)
+        history, answer = _json_messages(attributes)
     if not history and not answer:
         matches = filter(None, map(_MESSAGE_LIKE.match, attributes))
         unread.update({f"attribute {match[0]}": 1 for match in matches})
@@ -133,7 +133,7 @@ def _ai_answer(attributes: Mapping[str, Any]) -> list[Any]:
     return [{"role": "assistant", "content": text, "tool_calls": calls}]
 
 
-def _whole(attributes: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+def _json_messages(attributes: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
     """Messages from a request and an answer that a span has as JSON."""
     request, answer = _first(attributes, WHOLE), _first(attributes, RESULTS)
     inside = request.get("messages") if isinstance(request, dict) else request

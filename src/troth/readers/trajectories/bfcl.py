@@ -115,11 +115,11 @@ def _expected(row: dict[str, Any]) -> tuple[Expected, ...] | None:
                 arguments = {name: (value,) for name, value in call.arguments.items()}
                 expected.append(Expected(call.tool, arguments, turn=number))
         else:
-            expected += (_accepted(name, values) for name, values in plain.mapping(item, "an accepted answer").items())
+            expected += (_expect(name, values) for name, values in plain.mapping(item, "an accepted answer").items())
     return tuple(expected)
 
 
-def _accepted(name: str, raw: object) -> Expected:
+def _expect(name: str, raw: object) -> Expected:
     arguments = plain.mapping(raw, f"the arguments of '{name}'")
     values = {key: tuple(plain.sequence(value, f"'{key}' of '{name}'")) for key, value in arguments.items()}
     optional = frozenset(key for key, accepted in values.items() if any(value == "" for value in accepted))

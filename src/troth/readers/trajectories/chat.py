@@ -29,7 +29,7 @@ from troth.readers import plain
 from troth.readers.decode import decode_unique, error_context
 from troth.readers.format import Format
 from troth.readers.source import Document
-from troth.readers.trajectories.fold import Conversation, fold, is_foldable, single
+from troth.readers.trajectories.fold import Conversation, fold, is_foldable, single_conversation
 from troth.readers.trajectories.items import first_item, items, skipping
 from troth.readers.trajectories.messages import messages, name_of, trial_number, usage
 from troth.readers.trajectories.parts import text_of
@@ -69,10 +69,10 @@ def read(document: Document) -> Iterator[Trajectory]:
             for index, exchange in enumerate(_exchanges(value)):
                 name = f"{number}-{index}" if index else str(number)
                 if is_foldable(exchange):
-                    calls.append(single(exchange, cache))
+                    calls.append(single_conversation(exchange, cache))
                     numbers[id(exchange)] = name
                 else:
-                    whole.append(_whole(exchange, name))
+                    whole.append(_row_trajectory(exchange, name))
         yield from whole
     used: Counter[str] = Counter()
     for conversation in fold(calls):
@@ -82,7 +82,7 @@ def read(document: Document) -> Iterator[Trajectory]:
         used[name] += 1
         name = name if used[name] == 1 else f"{name}#{used[name]}"
         with skipping(document), error_context(dialogue=name):
-            yield _folded(name, conversation)
+            yield _folded_trajectory(name, conversation)
 
 
 def write(trajectories: Iterable[Trajectory], out: BinaryIO) -> None:
@@ -139,7 +139,7 @@ def _name(exchange: Exchange, default: str) -> str:
     return name_of(id, exchange.session or default)
 
 
-def _whole(exchange: Exchange, number: str) -> Trajectory:
+def _row_trajectory(exchange: Exchange, number: str) -> Trajectory:
     """The trajectory of a row that is a conversation."""
     row = exchange.row
     task, trial = name_of(row.get("task", row.get("task_id")), ""), trial_number(row.get("trial"))
@@ -148,7 +148,7 @@ def _whole(exchange: Exchange, number: str) -> Trajectory:
         task, trial = name, trial_number(row["epoch"], 1) - 1
         name = f"{task}/{trial}"
     with error_context(dialogue=name):
-        unread = Counter(exchange.unread) + _recorded_unread(row)
+        unread = Counter(exchange.unread) + _unread_counts(row)
         history = messages(exchange.history, unread)
         answer = messages(exchange.answer, unread) if exchange.answer else ()
         outputs = row.get("outputs") if isinstance(row.get("outputs"), list) else []
@@ -166,7 +166,7 @@ def _whole(exchange: Exchange, number: str) -> Trajectory:
         )
 
 
-def _folded(name: str, conversation: Conversation) -> Trajectory:
+def _folded_trajectory(name: str, conversation: Conversation) -> Trajectory:
     """The trajectory of rows that are calls of a model."""
     unread = conversation.unread
     model_calls = [exchange for exchange in conversation.exchanges if not exchange.executes]
@@ -204,7 +204,7 @@ def _answer_usage(row: dict[str, Any]) -> Usage | None:
     return next(filter(None, (usage(value) for value in (*answers, *below) if isinstance(value, dict))), None)
 
 
-def _recorded_unread(row: dict[str, Any]) -> Counter[str]:
+def _unread_counts(row: dict[str, Any]) -> Counter[str]:
     counts = row.get("unread")
     items = counts.items() if isinstance(counts, dict) else ()
     return Counter({name: count for name, count in items if isinstance(count, int)})

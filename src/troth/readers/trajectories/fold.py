@@ -26,7 +26,7 @@ TROTH = ("task", "task_id", "trial", "expected", "reward", "epoch")  # a row wit
 
 @dataclass
 class Conversation:
-    """A conversation that grows by rows: messages as the file has them, with a key by which equal ones are known."""
+    """A conversation that grows by rows: messages as the file has them, with keys that are equal for equal messages."""
 
     exchanges: list[Exchange] = field(default_factory=list)
     opening: list[Any] = field(default_factory=list)  # messages of the system before all others
@@ -50,20 +50,20 @@ class Conversation:
         return sum(not exchange.executes and not exchange.appends for exchange in self.exchanges) or 1
 
 
-def single(exchange: Exchange, cache: dict[bytes, bytes] | None = None) -> Conversation:
+def single_conversation(exchange: Exchange, cache: dict[bytes, bytes] | None = None) -> Conversation:
     """The conversation of one row. `cache`: keys of messages that rows repeat."""
     cache = {} if cache is None else cache
     conversation = Conversation([exchange])
     size = len(list(takewhile(_is_system, exchange.history)))
     conversation.opening = exchange.history[:size]
-    history, answer = _keyed(exchange.history[size:], cache), _keyed(exchange.answer, cache)
+    history, answer = _key_messages(exchange.history[size:], cache), _key_messages(exchange.answer, cache)
     conversation.body, conversation.keys = _merge(*history, *answer)
     conversation.system = text_of(exchange.system) + "\n".join(text_of(m.get("content")) for m in conversation.opening)
     return conversation
 
 
 def fold(rows: Sequence[Conversation]) -> list[Conversation]:
-    """The conversations of rows, each of which is given by itself, in the order of their first rows."""
+    """The conversations of separate rows, in the order of their first rows."""
     order = {id(row.exchanges[0]): index for index, row in enumerate(rows)}
     sessions: dict[str, list[Conversation]] = {}
     for row in rows:
@@ -83,7 +83,7 @@ def is_foldable(exchange: Exchange) -> bool:
 
 def _fold_session(rows: list[Conversation]) -> list[Conversation]:
     threads: list[Conversation] = []
-    for new in _in_order(rows):
+    for new in _sort_by_time(rows):
         exchange = new.exchanges[0]
         if exchange.executes and threads:
             _add_execution(threads[-1], exchange)
@@ -161,10 +161,10 @@ def _add_execution(thread: Conversation, exchange: Exchange) -> None:
         raw = [{**raw[1], "tool_call_id": open_ids[0]}]
     elif not id and any(call.tool == tool and call.arguments == request.calls[0].arguments for call in calls):
         return
-    thread.body, thread.keys = [*thread.body, *raw], [*thread.keys, *_keyed(raw, {})[1]]
+    thread.body, thread.keys = [*thread.body, *raw], [*thread.keys, *_key_messages(raw, {})[1]]
 
 
-def _in_order(rows: list[Conversation]) -> list[Conversation]:
+def _sort_by_time(rows: list[Conversation]) -> list[Conversation]:
     """The rows in order of time, if all have one."""
     times = {id(row): row.exchanges[0].time for row in rows}
     return rows if None in times.values() else sorted(rows, key=lambda row: times[id(row)] or 0.0)
@@ -174,8 +174,8 @@ def _is_system(message: Any) -> bool:
     return isinstance(message, dict) and str(message.get("role")).lower() in ("system", "developer")
 
 
-def _keyed(raw: Sequence[Any], cache: dict[bytes, bytes]) -> tuple[list[Any], list[bytes]]:
-    """Messages, each with a key that is equal however a client repeats it; without those of which nothing is read."""
+def _key_messages(raw: Sequence[Any], cache: dict[bytes, bytes]) -> tuple[list[Any], list[bytes]]:
+    """Messages, each with a key that is equal however a client repeats it; without those that nothing is read from."""
     keys: list[bytes] = []
     for value in raw:
         encoded = msgspec.json.encode(value)

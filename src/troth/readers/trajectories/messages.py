@@ -40,7 +40,7 @@ MOST = 1e12  # tokens, seconds or cost of one conversation; larger numbers are i
 PART_LISTS = ("parts", "blocks", "items", "contents")  # in place of `content`
 TEXT_KEYS = ("text", "message", "value", "body")
 CALL_LISTS = ("tool_calls", "toolCalls", "invalid_tool_calls")
-# Keys of messages that are understood, or that describe what is read elsewhere.
+# Keys of messages that are understood, or that repeat content that is read elsewhere.
 KNOWN = frozenset((
     "role", "content", "type", *PART_LISTS, *CALL_LISTS, "function_call", "functionCall", "toolInvocations",
     "tool_call_id", "toolCallId", "tool_name", "toolName", "tool_messages", "function", "tool_call_chunks",
@@ -82,7 +82,7 @@ def _message(value: dict[str, Any], unread: Counter[str]) -> Iterator[Message]:
     parsed_messages: list[Message] = []
     if role == "assistant":
         pieces = pieces if parts else [PartContent(text=text_of(content, unread))]
-        parsed_messages = list(_compose(_with_calls(value, pieces, unread))) or [Message("assistant")]
+        parsed_messages = list(_compose(_add_calls(value, pieces, unread))) or [Message("assistant")]
         yield from _add_usage(parsed_messages, usage(value))
     else:
         yield from results  # Anthropic: results are in a user message, before its text
@@ -113,7 +113,7 @@ def _content(value: dict[str, Any]) -> Any:
     )
 
 
-def _with_calls(value: dict[str, Any], pieces: list[PartContent], unread: Counter[str]) -> list[PartContent]:
+def _add_calls(value: dict[str, Any], pieces: list[PartContent], unread: Counter[str]) -> list[PartContent]:
     """The pieces of an assistant's message, with calls and texts that stand beside its content."""
     further = value.get("additional_kwargs")  # LangChain
     extra = further if isinstance(further, dict) else {}
@@ -204,7 +204,7 @@ def _calls(value: dict[str, Any]) -> Iterator[Call]:
 
 
 def _count_keys(value: dict[str, Any], unread: Counter[str], *, is_empty: bool = False) -> None:
-    """Counts keys that may contain calls, or, in a message of which nothing was read, its content."""
+    """Counts keys that may contain calls or, if nothing was read from the message, its content."""
     for key in value.keys() - KNOWN:
         content = value[key]
         if not content or not isinstance(content, list | dict):

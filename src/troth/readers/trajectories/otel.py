@@ -18,7 +18,7 @@ from troth.readers.decode import error_context
 from troth.readers.format import Format
 from troth.readers.source import Document
 from troth.readers.trajectories import attributes as names
-from troth.readers.trajectories.fold import Conversation, fold, single
+from troth.readers.trajectories.fold import Conversation, fold, single_conversation
 from troth.readers.trajectories.items import first_item, items, skipping
 from troth.readers.trajectories.messages import messages
 from troth.readers.trajectories.nested import flatten, parse_time
@@ -58,7 +58,7 @@ def read(document: Document) -> Iterator[Trajectory]:
             for number, record in enumerate(_records(plain.mapping(value, "an export"))):
                 span = _span(record)
                 key = (span.trace, span.id, 0 if span.id else len(spans) + number + 1)
-                spans[key] = _joined(spans[key], span) if key in spans else span
+                spans[key] = _join_records(spans[key], span) if key in spans else span
     conversations: dict[str, list[_Span]] = {}
     sessions = {span.trace: id for span in spans.values() if (id := names.session(span.attributes))}
     for span in spans.values():
@@ -111,7 +111,7 @@ def _span(record: dict[str, Any]) -> _Span:
     return _Span(trace, id, _time(record, "start"), _time(record, "end"), values, message_events)
 
 
-def _joined(first: _Span, second: _Span) -> _Span:
+def _join_records(first: _Span, second: _Span) -> _Span:
     """Two records of one span: the span and its events, which are logged apart."""
     start, end = (max(getattr(first, side), getattr(second, side)) for side in ("start", "end"))
     return _Span(first.trace, first.id, start, end, first.attributes | second.attributes, first.events + second.events)
@@ -172,7 +172,8 @@ def _trajectories(id: str, spans: list[_Span]) -> Iterator[Trajectory]:
         exchange = names.exchange(span.attributes, span.events)
         if exchange is not None:
             unread.update(exchange.unread)
-            rows += [single(exchange._replace(session=id, unread={}))] if exchange.history or exchange.answer else []
+            if exchange.history or exchange.answer:
+                rows.append(single_conversation(exchange._replace(session=id, unread={})))
     conversations = fold(rows)
     for number, conversation in enumerate(conversations, 1):
         counts = Counter(unread) if number == 1 else Counter[str]()

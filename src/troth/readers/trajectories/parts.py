@@ -89,14 +89,14 @@ def read_part(part: Any, unread: Counter[str]) -> Iterator[PartContent]:
     elif kind in DOCUMENTS and (text := _document_text(fields, unread)):
         yield PartContent(text=text)
     elif _is_step_of_tool(name, fields):  # AI SDK 5: the tool's name is in the type
-        yield _called(name.removeprefix("tool-"), fields, unread)
+        yield _read_call_part(name.removeprefix("tool-"), fields, unread)
     elif is_result(kind):
         yield PartContent(result=read_result(fields, unread, failed=kind in ("retry_prompt", "tool_error")))
     elif is_call(kind):
         if kind in HOSTED and (kind == "image_generation_call" or not _has_outcome(fields)):
             unread[kind] += 1  # its result is not in the file, or not text
             fields = {key: value for key, value in fields.items() if key not in OUTCOMES}
-        yield _called(kind.removesuffix("_call") if kind in NAMELESS else None, fields, unread)
+        yield _read_call_part(kind.removesuffix("_call") if kind in NAMELESS else None, fields, unread)
     else:
         unread[name[:LONGEST] or "no type"] += 1
 
@@ -129,7 +129,7 @@ def is_result(kind: str) -> bool:
 
 
 def is_item(value: dict[str, Any]) -> bool:
-    """Whether an object without a role is a message by its type: an item of the Responses API, and the like."""
+    """Whether an object without a role is a message by its type: an item of the Responses API, for example."""
     kind = kind_of(value)
     return "type" in value and (kind in IGNORED or is_call(kind) or is_result(kind) or kind == "item_reference")
 
@@ -223,7 +223,7 @@ def _has_outcome(fields: dict[str, Any]) -> bool:
     return any(fields.get(key) not in (None, False) for key in OUTCOMES)
 
 
-def _called(default: str | None, fields: dict[str, Any], unread: Counter[str]) -> PartContent:
+def _read_call_part(default: str | None, fields: dict[str, Any], unread: Counter[str]) -> PartContent:
     """A call, with its result where the same object has it."""
     inner = fields.get("toolInvocation")
     fields = inner if isinstance(inner, dict) else fields

@@ -1,4 +1,4 @@
-"""Rows of a file as exchanges: the messages before, the answer, and what stands beside them.
+"""Rows of a file as exchanges: the messages before, the answer, and the row's other fields.
 
 A row is a conversation, or one call of a model as a gateway, an SDK or an observability tool logs it. Its messages are
 under keys that the tables below name, often some levels down: `request.body.messages`, `inputs.messages`,

@@ -1,4 +1,4 @@
-"""Runs as one page: what it shows, from their results alone."""
+"""Content of the page of one or several runs, from their results alone."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _why_no_explorer(sources: Sequence[Source]) -> str:
 
 
 def _summary_lines(parts: Sequence[Contribution]) -> list[str]:
-    """What each section has to say for the summary, the largest difference first; with several, under its title."""
+    """Sentences of all sections for the summary, the largest difference first; of several, with titles."""
     sections = [(part.section.title, part.story) for part in parts if part.story and part.section is not None]
     if len(sections) == 1:
         return sort_lines(sections[0][1])
@@ -61,7 +61,7 @@ def _summary_lines(parts: Sequence[Contribution]) -> list[str]:
 
 
 def _scope(sources: Sequence[Source]) -> str:
-    """What was looked at, and on how much: where systems or runs differ in that, from the least to the most."""
+    """The sizes of the test sets; a range where systems or runs differ."""
     sizes: dict[tuple[str, str], list[int]] = {}
     for source in sources:
         if source.result.task not in TASKS:

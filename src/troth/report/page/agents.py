@@ -42,7 +42,7 @@ def contribute(sources: Sequence[Source]) -> cards.Contribution:
     systems, live = cards.systems_of(sources, TASK.name), cards.systems_of(sources, LIVE.name)
     if not systems and not live:
         return cards.Contribution()
-    main = next((name for name in MAIN if any(system.known(name) for system in systems)), "")
+    main = next((name for name in MAIN if any(system.known_score(name) for system in systems)), "")
     scored, worded = Contest.between(systems, [main, CLAIMS]), Contest.between(live, rewording.HEADLINE)
     marked = mark_contests(scored, worded)
     blocks: list[Block] = [*_blocks(scored)] if systems else []
@@ -70,7 +70,9 @@ def _sentence(system: ScoredSystem, score: Score) -> str:
 
 def _hats(system: ScoredSystem) -> dict[int, Score]:
     """pass^k by k."""
-    scores = {int(m.variant): system.known(m.name) for m in system.derived("pass^k") if m.variant.isdecimal()}
+    scores = {
+        int(m.variant): system.known_score(m.name) for m in system.derived_metrics("pass^k") if m.variant.isdecimal()
+    }
     return {k: score for k, score in sorted(scores.items()) if score is not None}
 
 
@@ -110,19 +112,21 @@ def _claims_facts(system: ScoredSystem, _: Score) -> Iterator[str]:
 
 
 def _costs(system: ScoredSystem) -> list[Score]:
-    """What a solved trial costs; tokens, seconds and money first."""
+    """The cost of a solved trial; tokens, seconds and money first."""
     scores = [
-        s for s in (system.known(m.name) for m in system.source.result.metrics if "usage" in m.needs) if s is not None
+        s
+        for s in (system.known_score(m.name) for m in system.source.result.metrics if "usage" in m.needs)
+        if s is not None
     ]
     return sorted(scores, key=lambda score: score.metric in ("calls_per_solved", "turns_per_solved"))
 
 
 def _trials(system: ScoredSystem) -> list[TrialFacts]:
-    return system.once("trials", lambda: [trial for trial in system.source.trials if trial.system == system.system])
+    return system.cached("trials", lambda: [trial for trial in system.source.trials if trial.system == system.system])
 
 
 def _by_task(system: ScoredSystem) -> dict[str, list[float]]:
-    """What each trial of each task came to, of tasks with several."""
+    """The outcome of each trial, for tasks with several trials."""
     tasks: dict[str, list[float]] = {}
     for trial in _trials(system):
         if trial.solved is not None:
@@ -139,7 +143,7 @@ def _faults(trials: Sequence[TrialFacts]) -> dict[str, Counter[str]]:
 
 
 def _findings(system: ScoredSystem) -> list[AgentFinding]:
-    every = system.once("findings", lambda: system.source.findings(AgentFinding))
+    every = system.cached("findings", lambda: system.source.findings(AgentFinding))
     return [finding for finding in every if finding.system == system.system]
 
 
@@ -168,7 +172,7 @@ def _blocks(contest: Contest) -> list[Block]:
 
 
 def _changes(contest: Contest) -> list[Block]:
-    """Tasks that broke between the base and another system, by the main metric, and tasks that were mended."""
+    """Tasks that only one of the base and another system solves, by the main metric."""
     metric = next((name for name in MAIN if name in contest.headline), "")
     if not metric:
         return []
@@ -200,7 +204,7 @@ def _change(system: ScoredSystem, change: UnitChange) -> Example:
 
 
 def _notes(systems: Sequence[ScoredSystem]) -> list[Block]:
-    """What the runs note: blocks that were not read, rows that were joined or skipped, and others."""
+    """The notes of the runs: blocks that were not read, rows that were joined or skipped, and others."""
     notes = dict.fromkeys(str(note) for system in systems for note in system.source.result.notes)
     return [Heading("Notes of the runs"), *(Text(f"{note}.") for note in notes)] if notes else []
 
@@ -245,7 +249,7 @@ def _shares(id: str, title: str, systems: Sequence[ScoredSystem], units: Sequenc
         [system.name, metric.title, score.value, score.low, score.high, score.n]
         for metric in metrics.values()
         for system in systems
-        if (score := system.known(metric.name))
+        if (score := system.known_score(metric.name))
     ]
     many = len(systems) > MANY
     return Chart(
@@ -256,7 +260,7 @@ def _shares(id: str, title: str, systems: Sequence[ScoredSystem], units: Sequenc
 
 
 def _tools_chart(systems: Sequence[ScoredSystem]) -> Chart:
-    """Calls that gold has otherwise, by tool and kind: a small chart for each of several systems."""
+    """Calls that differ from gold, by tool and kind: one small chart per system."""
     faults = {system.name: _faults(_trials(system)) for system in systems}
     totals: Counter[str] = Counter()
     for mine in faults.values():
@@ -359,7 +363,7 @@ def _value(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
     )  # fmt: skip
 
 
-def _wavers(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
+def _wavering_example(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
     whole = len(finding.solved) + len(finding.failed)
     solved, failed = (words.join_words([*map(str, trials)]) for trials in (finding.solved, finding.failed))
     turn = finding.parts_at
@@ -373,7 +377,7 @@ def _wavers(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
     )  # fmt: skip
 
 
-def _judged(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
+def _judged_example(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
     what = finding.text or finding.tool or "the whole conversation"
     turn = "" if finding.message is None else f"m{finding.message}"
     place = f"task {finding.task}, trial {finding.trial}" + ("" if finding.turn is None else f", turn {finding.turn}")
@@ -383,7 +387,7 @@ def _judged(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
     )  # fmt: skip
 
 
-EXAMPLES = {"judged": _judged, "claim": _claim, "detail": _detail, "value": _value, "wavers": _wavers}
+EXAMPLES = {"judged": _judged_example, "claim": _claim, "detail": _detail, "value": _value, "wavers": _wavering_example}
 
 
 def _place(finding: AgentFinding) -> str:

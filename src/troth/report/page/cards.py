@@ -26,7 +26,7 @@ FEW = "° Few cases:"  # of intervals that rest on little, or are not there
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one kind of run adds to the page: cards, a section, and sentences for the summary."""
+    """The contribution of one kind of run to the page: cards, a section, and sentences for the summary."""
 
     systems: Sequence[ScoredSystem] = ()
     cards: Sequence[Card] = ()
@@ -63,11 +63,11 @@ def examples_per_system(shown: int, systems: Sequence[ScoredSystem]) -> int:
 
 
 class CardQuestion(NamedTuple):
-    """What a card asks, the section that answers it in full, and what the figure is in a few words."""
+    """A card's question, the section that answers it in full, and a short description of the figure."""
 
     text: str
     section: str
-    about: str = ""  # without it, what the metric says of itself
+    about: str = ""  # default: the metric's own description
     contest: int = 0  # place of the systems among the section's contests
 
 
@@ -79,7 +79,7 @@ def card(
     facts: Callable[[ScoredSystem, Score], Iterable[str]],
 ) -> Card | None:
     """A card with an entry for each system that has a value: the figure, a sentence and a few facts."""
-    known = [(system, score) for system in contest.systems if (score := system.known(metric(system)))]
+    known = [(system, score) for system in contest.systems if (score := system.known_score(metric(system)))]
     if not known:
         return None
     entries = [
@@ -98,7 +98,7 @@ def card(
 
 
 class Line(NamedTuple):
-    """A row of a table: its labels, the scores that it shows (system, metric, group), and what it means."""
+    """A row of a table: its labels, the scores that it shows (system, metric, group), and its meaning."""
 
     labels: Sequence[str]
     cells: Sequence[tuple[ScoredSystem, str, str]]
@@ -115,7 +115,7 @@ class GridHead(NamedTuple):
 
 
 def grid(frame: GridHead, lines: Sequence[Line], contest: Contest, index: int = 0) -> Grid:
-    """A table of scores of the section's contest at a place; what is best is in bold."""
+    """A table of scores of the section's contest at a place; the best scores are in bold."""
     labels = len(lines[0].labels) if lines else 1
     systems = {system.name: code for code, system in enumerate(contest.systems)}
     metrics = {metric: code for code, metric in enumerate(contest.metrics)}
@@ -150,7 +150,7 @@ def grid(frame: GridHead, lines: Sequence[Line], contest: Contest, index: int = 
 def metrics_grid(
     id: str, contest: Contest, groups: Mapping[str, str] = GROUPS, note: str = NOTE, index: int = 0
 ) -> Grid:
-    """A row per metric and a column per group of a single system; of several, a row per metric and group.
+    """For one system, one row per metric and one column per group; for several, one row per metric and group.
 
     Groups other than `all` are shown for the metrics that are tested, and are not tested themselves.
     """
@@ -166,7 +166,7 @@ def metrics_grid(
             [shown] if single else [[group] for group in shown if group == "all" or metric in contest.metrics]
         ):
             cells = [(system, metric, group) for system in systems for group in across]
-            if scores := [score for system, _, group in cells if (score := system.known(metric, group))]:
+            if scores := [score for system, _, group in cells if (score := system.known_score(metric, group))]:
                 part = "" if "all" in across else f", {groups[across[0]]}"
                 lines.append(Line([declared.title + part], cells, words.name_units(declared.about, scores)))
     columns = [groups[group] for group in shown] if single and len(shown) > 1 else [system.name for system in systems]

@@ -22,9 +22,13 @@ TRAINING = ("jga", "coref_jga", "nohf")  # drawn over checkpoints, as in the pap
 
 
 def headline(systems: Sequence[ScoredSystem]) -> list[str]:
-    """The metrics that the summary speaks of: JGA, and cJGA under what is worst for the first system."""
+    """The metrics of the summary: JGA, and cJGA under the worst perturbation for the first system."""
     for system in systems:
-        known = {metric.name: score.value for metric in system.derived("cjga") if (score := system.known(metric.name))}
+        known = {
+            metric.name: score.value
+            for metric in system.derived_metrics("cjga")
+            if (score := system.known_score(metric.name))
+        }
         if known:
             return ["jga", min(known, key=lambda name: known[name] or 0.0)]
     return []
@@ -39,7 +43,7 @@ def _sentence(system: ScoredSystem, score: Score) -> str:
     label = system.metric(score.metric).variant
     what = f" ({PERTURBATIONS[label]})" if label in PERTURBATIONS else ""
     text = f"Of what it gets right with or without {label}{what}, {words.percent(score.value, 0)}% is right both ways."
-    before, after = system.known("jga"), system.known(f"jga:{label}")
+    before, after = system.known_score("jga"), system.known_score(f"jga:{label}")
     if before is not None and after is not None:
         figures = f"from {words.percent(before.value)} to {words.percent(after.value)}"
         text += f" JGA over {_describe_units([before, after])} goes {figures}."
@@ -47,20 +51,20 @@ def _sentence(system: ScoredSystem, score: Score) -> str:
 
 
 def _describe_units(scores: Sequence[Score]) -> str:
-    """What JGA is over. State tracking has parts of a unit right where values match in part, and CheckDST has not."""
+    """The units of JGA. In state tracking a unit can be partly right; in CheckDST it cannot."""
     soft = any(score.recipe.get("match", "").startswith("fuzzy") for score in scores)
     return words.unit_noun(*scores) + (" that are right or wrong" if soft else "")
 
 
 def _facts(system: ScoredSystem, shown: Score) -> Iterator[str]:
-    for metric in system.derived("cjga"):
+    for metric in system.derived_metrics("cjga"):
         value = system.value(metric.name)
         if metric.name != shown.metric and value is not None:
             yield f"Under {metric.variant}, {words.percent(value, 0)}% is right both ways."
     if flips := _count_flips(system):
         before, after = words.count(flips["before"], "unit"), f"{flips['after']:,}"
         yield f"{before} right only before, {after} right only after a change."
-    names = ["nohf", *(metric.name for metric in system.derived("nohf"))]
+    names = ["nohf", *(metric.name for metric in system.derived_metrics("nohf"))]
     least = min((value for name in names if (value := system.value(name)) is not None), default=1.0)
     if least < 1.0:
         yield f"At worst {words.percent(1 - least)}% of the names it predicts were never said."
@@ -78,10 +82,10 @@ def blocks(contest: Contest, index: int) -> list[Block]:
     moved: list[list[Cell]] = []
     steady: list[list[Cell]] = []
     flips: list[list[Cell]] = []
-    scores = [score for system in systems if (score := system.known("jga"))]
+    scores = [score for system in systems if (score := system.known_score("jga"))]
     units = words.unit_noun(*scores)
     for system in systems:
-        for metric in system.derived("cjga"):
+        for metric in system.derived_metrics("cjga"):
             label = metric.variant
             moved += (
                 [system.name, label, when, score.value, score.low, score.high, score.n]
@@ -93,7 +97,7 @@ def blocks(contest: Contest, index: int) -> list[Block]:
             counts = _count_flips(system, label)
             flips += ([system.name, label, f"right only {when}", counts[when]] for when in ("before", "after"))
     return [
-        *_over_training(systems),
+        *_checkpoint_charts(systems),
         Chart(
             "before-after", "dots", "JGA before and after",
             ["system", "perturbation", "set", "jga", "low", "high", "n"], moved, "jga", by[0], "set",
@@ -117,16 +121,18 @@ def blocks(contest: Contest, index: int) -> list[Block]:
     ]  # fmt: skip
 
 
-def _over_training(systems: Sequence[ScoredSystem]) -> list[Block]:
-    """Curves over checkpoints, where several runs of one system have names that end in different numbers."""
+def _checkpoint_charts(systems: Sequence[ScoredSystem]) -> list[Block]:
+    """Curves over checkpoints, if several runs of one system have names that end in different numbers."""
     numbers = [re.findall(r"\d+", system.source.name.rpartition("/")[2])[-1:] for system in systems]
     steps = [int(number) for system in numbers for number in system]
     if len(systems) < 2 or len({system.system for system in systems}) > 1 or len(set(steps)) != len(systems):
         return []
     rows: list[list[Cell]] = []
     for step, system in sorted(zip(steps, systems, strict=True), key=lambda pair: pair[0]):
-        names = [*TRAINING, "nohf:NED", *(metric.name for metric in system.derived("cjga"))]
-        rows += ([system.metric(s.metric).title, step, s.value, s.low, s.high] for s in map(system.known, names) if s)
+        names = [*TRAINING, "nohf:NED", *(metric.name for metric in system.derived_metrics("cjga"))]
+        rows += (
+            [system.metric(s.metric).title, step, s.value, s.low, s.high] for s in map(system.known_score, names) if s
+        )
     return [
         Chart(
             "checkpoints", "lines", "Over training", ["metric", "checkpoint", "value", "low", "high"], rows,
@@ -137,11 +143,10 @@ def _over_training(systems: Sequence[ScoredSystem]) -> list[Block]:
 
 
 def _table(contest: Contest, index: int) -> Grid:
-    """A row per set, as the paper's tables have it; with several systems, a row per set and system; with many, a row
-    per system."""
+    """One row per set, as in the paper's tables; for several systems per set and system, for many per system."""
     systems = contest.systems
     single = len(systems) == 1
-    sets = dict.fromkeys(["", *(metric.variant for system in systems for metric in system.derived("cjga"))])
+    sets = dict.fromkeys(["", *(metric.variant for system in systems for metric in system.derived_metrics("cjga"))])
     if len(systems) > MANY:
         return _wide_table(contest, index, [f"{name}:{label}" for label in sets if label for name in COLUMNS])
     lines = [
@@ -153,7 +158,7 @@ def _table(contest: Contest, index: int) -> Grid:
         for system in systems
     ]
     titles = [_title(systems[0], name) for name in COLUMNS]
-    coref = {system.name: words.figure(score) for system in systems if (score := system.known("coref_jga"))}
+    coref = {system.name: words.figure(score) for system in systems if (score := system.known_score("coref_jga"))}
     figures = [figure if single else f"{figure} ({name})" for name, figure in coref.items()]
     note = f"{NOTE} {_note_units(systems)}" + (f" Coreference JGA: {words.join_words(figures)}." if figures else "")
     columns = ["set", *([] if single else ["system"]), *titles]
@@ -172,19 +177,19 @@ def _wide_table(contest: Contest, index: int, perturbed: Sequence[str]) -> Grid:
 
 
 def _note_units(systems: Sequence[ScoredSystem]) -> str:
-    scores = [score for system in systems if (score := system.known("jga"))]
+    scores = [score for system in systems if (score := system.known_score("jga"))]
     return f"JGA and cJGA are over {_describe_units(scores)}."
 
 
 def _title(system: ScoredSystem, name: str) -> str:
     """A metric's title without the set: a run has `cjga:NED`, and no `cjga`."""
-    for metric in () if system.score(name) else system.derived(name):
+    for metric in () if system.score(name) else system.derived_metrics(name):
         return words.base_title(metric.title, metric.variant)
     return system.metric(name).title
 
 
 def _flip_examples(systems: Sequence[ScoredSystem]) -> list[Block]:
-    """Single flips, those that begin something first; of several systems some of each, to be chosen by system."""
+    """Single flips, first those that begin a run of flips; for several systems some of each."""
     items: list[Example] = []
     for system in systems:
         flips = sort_causes_first(system.findings(Flip))
@@ -207,7 +212,7 @@ def _flip_examples(systems: Sequence[ScoredSystem]) -> list[Block]:
 
 
 def sort_causes_first(flips: Sequence[Flip]) -> list[tuple[Flip, bool]]:
-    """Flips that begin something, then those that carry on the flip of the turn before, which are told as such."""
+    """Flips that begin a run of flips, then those that continue the flip of the turn before, marked as such."""
     keys = {(flip.dialogue, flip.service, flip.perturbation, flip.right, flip.turn) for flip in flips}
     pairs = [
         (flip, (flip.dialogue, flip.service, flip.perturbation, flip.right, (flip.turn or 0) - 1) in keys)
@@ -217,7 +222,7 @@ def sort_causes_first(flips: Sequence[Flip]) -> list[tuple[Flip, bool]]:
 
 
 def mark_changes(text: str, twin: str) -> list[Piece]:
-    """Two texts as one, with the words that differ marked. Space before a full stop is no difference."""
+    """Two texts as one, with the words that differ marked. Space before a full stop is ignored."""
     ours, theirs = (re.findall(r"\w+|[^\w\s]", side) for side in (text, twin))
     whole = (_split_with_spaces(ours, text), _split_with_spaces(theirs, twin))
     pieces = []

@@ -1,6 +1,6 @@
-"""Systems of a section against each other: what differs beyond noise, from whichever base the reader takes.
+"""Compares the systems of a section: differences beyond noise, from any base that the reader selects.
 
-All tests of a section against one base are one family for Holm's correction. What is best in a row (bold) is a question
+All tests of a section against one base are one family for Holm's correction. The best of a row (bold) is a question
 of its own, with a correction over that row.
 """
 
@@ -28,7 +28,7 @@ SWAPS = 5000  # random swaps, and more for many tests:
 FOR_EACH = 40  # test of a family, so that the least p stays well below 0.05 with Holm's correction
 NAMED = 4  # systems that a sentence names
 SMALL = 1e-9  # the size of a difference that is not one of shares
-BETTER, WORSE, LEVEL_WITH, APART = "bw=-"  # what a system is, against a base: as the page's script reads it
+BETTER, WORSE, LEVEL_WITH, APART = "bw=-"  # a system compared with a base, as the page's script reads it
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +45,13 @@ class Contest:
         cls, systems: Sequence[ScoredSystem], headline: Sequence[str], *, elsewhere: Sequence[str] = ()
     ) -> Contest:
         """Systems in the order given; the main metric is the first of `headline` that any has."""
-        shown = [metric for metric in headline if any(system.known(metric) for system in systems)]
-        ranked = sorted(systems, key=lambda system: _rank(system.known(shown[0]))) if shown else systems
+        shown = [metric for metric in headline if any(system.known_score(metric) for system in systems)]
+        ranked = sorted(systems, key=lambda system: _rank(system.known_score(shown[0]))) if shown else systems
         return cls(ranked, systems[0].name if systems else "", shown, elsewhere)
 
     @cached_property
     def metrics(self) -> list[str]:
-        """What is tested against a base: headline metrics if there are any; none that derives from another of the run.
+        """The metrics tested against a base: headline metrics if there are any; none that derives from another one.
 
         Twenty metrics that say much the same, tested together, would leave none of them a chance to be told. So a
         metric that repeats another one that is tested is not tested itself.
@@ -65,7 +65,9 @@ class Contest:
             if name not in declared or (declared[name].of not in every and declared[name].repeats not in tested)
         ]
         main = [name for name in underived if name in declared and declared[name].headline] or underived
-        shared = [metric for metric in every if sum(system.known(metric) is not None for system in self.systems) > 1]
+        shared = [
+            metric for metric in every if sum(system.known_score(metric) is not None for system in self.systems) > 1
+        ]
         return [metric for metric in shared if metric in main or metric in self.headline]
 
     @cached_property
@@ -97,7 +99,7 @@ class Contest:
 
     @cached_property
     def best(self) -> frozenset[Marked]:
-        """What is in bold. Groups of units are not tested, and nothing of them is marked."""
+        """The scores in bold. Groups of units are not tested and not marked."""
         whole = [score for score in self.scores if score.group == ALL]
         return unbeaten(whole, self.test) if len(self.systems) > 1 else frozenset()
 
@@ -113,7 +115,7 @@ class Contest:
         return (theirs or 0.0) - (ours or 0.0)
 
     def range(self, base: str, other: str, metric: str) -> tuple[float | None, float | None]:
-        """The 95% interval of a difference; nothing where two systems cannot be compared."""
+        """The 95% interval of a difference; empty if two systems cannot be compared."""
         if math.isnan(self.test(base, other, metric)):
             return None, None
         sides = [side for name in (base, other) for side in self.system(name).sums(metric)]
@@ -176,7 +178,7 @@ def _ranges(contest: Contest) -> dict[str, list[tuple[float | None, float | None
 
 
 class SummaryLine(str):
-    """A sentence of the summary, with the size of the difference that it tells: the largest is told first."""
+    """A sentence of the summary, with the size of its difference."""
 
     __slots__ = ("size",)
     size: float  # of a share; 0 where nothing differs beyond noise
@@ -199,7 +201,7 @@ def sort_lines(lines: Iterable[str]) -> list[str]:
 
 
 def summary_lines(contest: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> list[str]:
-    """What the summary says of several systems, the largest difference first. `marks`: those of the page (`tested`).
+    """Sentences of the summary on several systems, the largest difference first. `marks`: those of the page (`tested`).
 
     It speaks of some metrics, and of the one in which systems differ most beyond noise.
     """
@@ -222,7 +224,7 @@ def summary_lines(contest: Contest, marks: Mapping[str, Sequence[str]], metrics:
 def _difference_size(contest: Contest, marks: Mapping[str, Sequence[str]], metric: str) -> float:
     """The largest difference beyond noise from the base, or of three systems or more from the best; 0 without any.
 
-    Of a metric that is no share, it is next to 0: its size says nothing beside that of shares.
+    For a metric that is not a share it is nearly 0, because its size cannot be compared with that of shares.
     """
     base = contest.base if len(contest.systems) == 2 else _best_system(contest, metric).name
     letters = marks[base][contest.metrics.index(metric)]
@@ -233,7 +235,7 @@ def _difference_size(contest: Contest, marks: Mapping[str, Sequence[str]], metri
 
 
 def _best_system(contest: Contest, metric: str) -> ScoredSystem:
-    return min((s for s in contest.systems if s.known(metric)), key=lambda s: _rank(s.known(metric)))
+    return min((s for s in contest.systems if s.known_score(metric)), key=lambda s: _rank(s.known_score(metric)))
 
 
 def _pair(contest: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> str:
@@ -259,7 +261,7 @@ def _pair(contest: Contest, marks: Mapping[str, Sequence[str]], metrics: Sequenc
 
 
 def _leader(contest: Contest, marks: Mapping[str, Sequence[str]], metric: str) -> str:
-    """The best of three systems or more, and those that the marks of the page do not tell from it."""
+    """The best of three systems or more, and those that the page does not mark as different from it."""
     best = _best_system(contest, metric)
     letters = marks[best.name][contest.metrics.index(metric)]
     near = [
@@ -267,7 +269,9 @@ def _leader(contest: Contest, marks: Mapping[str, Sequence[str]], metric: str) -
     ]
     scale = best.metric(metric).scale
     value = words.number(best.value(metric), scale) + ("%" if scale in PERCENT else "")
-    over = [f"over {words.unit_noun(score)}" for score in [best.known(metric)] if score and "unit" in score.recipe]
+    over = [
+        f"over {words.unit_noun(score)}" for score in [best.known_score(metric)] if score and "unit" in score.recipe
+    ]
     start = f"Best in {_title_in_sentence(contest, metric)}: {best.name} ({', '.join([value, *over])})"
     if Marked(best.name, metric, ALL) not in contest.best:
         return f"{start}, by settings that differ."
@@ -302,7 +306,7 @@ def uncompared_notes(contest: Contest, metrics: Sequence[str] = ()) -> list[str]
     base = contest.system(contest.base)
     reasons: dict[str, list[str]] = {}
     for other in contest.systems:
-        reason = _why_apart(base, other, metrics) if other is not base else ""
+        reason = _explain_uncompared(base, other, metrics) if other is not base else ""
         if reason:
             reasons.setdefault(reason, []).append(other.name)
     return [
@@ -312,7 +316,7 @@ def uncompared_notes(contest: Contest, metrics: Sequence[str] = ()) -> list[str]
     ]
 
 
-def _why_apart(base: ScoredSystem, other: ScoredSystem, metrics: Iterable[str]) -> str:
+def _explain_uncompared(base: ScoredSystem, other: ScoredSystem, metrics: Iterable[str]) -> str:
     ours, theirs = len(base.dialogues), len(other.dialogues)
     shared = [metric for metric in base.overall if metric in other.overall]
     spoken = [metric for metric in shared if not metrics or metric in metrics]
@@ -333,7 +337,7 @@ def _why_apart(base: ScoredSystem, other: ScoredSystem, metrics: Iterable[str]) 
 
 
 def _recipes(ours: Score, theirs: Score) -> str:
-    """What tells two recipes apart: the profile, or the first rule that differs."""
+    """The difference of two recipes: the profile, or the first rule that differs."""
     our_recipe, other = ours.recipe, theirs.recipe
     keys = [key for key in (other | our_recipe) if our_recipe.get(key) != other.get(key)]
     key = "profile" if "profile" in keys else keys[0] if keys else ""

@@ -40,20 +40,20 @@ Values = tuple[str, ...]
 
 @dataclass
 class _Track:
-    """What one system made of a dialogue: turns by their number, and answers."""
+    """One system's verdicts on a dialogue: turns by their number, and answers."""
 
     turns: dict[int, Any]
     answers: list[Any]
 
     def differs(self, other: _Track) -> bool:
-        """Whether both say something of the same thing, and not the same."""
+        """Whether both have a value for the same key, and the values differ."""
         pairs = ((self.turns, other.turns), (self.answers, other.answers))
         return any(x and y and x != y for x, y in pairs)
 
 
 @dataclass
 class _Dialogue:
-    """All that runs have of one dialogue; gold's states as the first run has them."""
+    """Everything that runs have on one dialogue; gold's states are those of the first run."""
 
     set: str
     id: str
@@ -63,7 +63,7 @@ class _Dialogue:
     tracks: dict[str, _Track] = field(default_factory=dict)
 
     def agrees(self, view: DialogueView) -> bool:
-        """Whether nothing that both have differs; a run may know of a turn without its text."""
+        """Whether everything that both have is equal; a run may have a turn without its text."""
         for said in view.utterances:
             speaker, text = self.said.get(said.index, (_speaker(said.speaker), ""))[:2]
             if speaker != _speaker(said.speaker) or (text and said.text and text != said.text):
@@ -121,7 +121,7 @@ class Pack:
             )
             known[1] = known[1] or said.text
             if said.number is not None and said.state is not None and said.number not in one.golds:
-                one.golds[said.number], known[4] = said.state, self._beyond(said.state, {})
+                one.golds[said.number], known[4] = said.state, self._extra_entries(said.state, {})
         one.services.update(dict.fromkeys(view.services))
         return one
 
@@ -131,7 +131,7 @@ class Pack:
     def _entry(self, service: str, slot: str, values: Values) -> int:
         return self._entries.setdefault((service, slot, *values), len(self._entries))
 
-    def _beyond(self, states: States, others: States) -> list[int]:
+    def _extra_entries(self, states: States, others: States) -> list[int]:
         """The entries of one state that another lacks."""
         return [
             self._entry(service, slot, values)
@@ -157,7 +157,7 @@ class Pack:
         if turn.state is not None:
             if not wrong and turn.state == gold:
                 return 0
-            predicted = [self._beyond(turn.state, gold), self._beyond(gold, turn.state)]
+            predicted = [self._extra_entries(turn.state, gold), self._extra_entries(gold, turn.state)]
             if not wrong and predicted == [[], []]:
                 return 0
         faults = [
@@ -213,7 +213,7 @@ class Pack:
 
 
 def pack(sources: Sequence[Source]) -> Pack:
-    """The dialogues of all runs, which are read on the way."""
+    """Reads and packs the dialogues of all runs."""
     packed = Pack()
     for source in sources:
         packed.add(source)

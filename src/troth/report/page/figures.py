@@ -17,7 +17,7 @@ DASHES = ([1, 0], [7, 3], [2, 3], [9, 3, 2, 3])
 
 
 def page_charts(page: Page) -> Iterator[tuple[str, Chart]]:
-    """Every chart under a file's name of its own, numbered from the second of a name on."""
+    """Every chart with a unique file name; from the second of a name on, numbered."""
     used: set[str] = set()
     for section in page.sections:
         for block in section.blocks:
@@ -65,13 +65,13 @@ class _Drawing:
         self.data = self.alt.Data(values=values)
         self.base = self.alt.Chart(width=SMALL if chart.panel else WIDTH)
         self.tips = [self.alt.Tooltip(f"{name}:N", title=field) for field, name in self.names.items()]
-        self._told_apart()
+        self._encode_series()
 
     def _scaled(self, value: Cell) -> Cell:
         return 100 * value if self.chart.percent and isinstance(value, int | float) else value
 
-    def _told_apart(self) -> None:
-        """Series by colour, shape and dash: after eight, colours come again with other shapes and dashes."""
+    def _encode_series(self) -> None:
+        """Series by colour, shape and dash: after eight series, colours repeat with other shapes and dashes."""
         alt, chart = self.alt, self.chart
         present = list(dict.fromkeys(row[chart.fields.index(chart.series)] for row in chart.rows))
         domain = [name for name in chart.colours if name in present] + [n for n in present if n not in chart.colours]
@@ -89,8 +89,8 @@ class _Drawing:
         )
         self.dash = scaled(alt.StrokeDash, [DASHES[turn % len(DASHES)] for turn in rounds])
 
-    def finished(self, *layers: Any) -> Any:
-        """The layers as one chart, or as a small one for each value of the field that splits it."""
+    def combine(self, *layers: Any) -> Any:
+        """The layers as one chart, or as one small chart for each value of the splitting field."""
         chart = self.alt.layer(*layers, data=self.data)
         if not self.chart.panel:
             return chart.properties(title=self.chart.title)
@@ -131,7 +131,7 @@ class _Drawing:
         if chart.diagonal:
             data = alt.Data(values=[{"x": 0, "y": 0}, {"x": 1, "y": self._scaled(1)}])
             layers.append(alt.Chart(data).mark_line(strokeDash=[4, 4], color="#777777").encode(x="x:Q", y="y:Q"))
-        return self.finished(*layers)
+        return self.combine(*layers)
 
     def dots(self) -> Any:
         alt, chart = self.alt, self.chart
@@ -145,15 +145,15 @@ class _Drawing:
         if chart.low:
             low = self._values(alt.X, chart.low, title, zero=chart.zero)
             layers.insert(0, base.mark_rule(opacity=0.5).encode(x=low, x2=self.names[chart.high]))
-        return self.finished(*layers)
+        return self.combine(*layers)
 
     def bars(self) -> Any:
         chart = self.chart
-        # The axis counts what there is, to either side, in whole units.
+        # The axis counts in whole units to either side.
         whole = self.alt.Axis(tickMinStep=1, labelExpr="abs(datum.value)")
         x = self.alt.X(self._field(chart.x, "Q"), title=chart.x_title or chart.x, axis=whole)
         bars = self.base.mark_bar().encode(x=x, y=self._categories(), color=self.colour, tooltip=self.tips)
-        return self.finished(bars)
+        return self.combine(bars)
 
     def columns(self) -> Any:
         alt, chart = self.alt, self.chart
@@ -162,7 +162,7 @@ class _Drawing:
         offset = alt.XOffset(self._field(chart.series, "N"), sort=None)
         y = self._values(alt.Y, chart.y, chart.y_title or chart.y, zero=True)
         bars = self.base.mark_bar().encode(x=x, xOffset=offset, y=y, color=self.colour, tooltip=self.tips)
-        return self.finished(bars)
+        return self.combine(bars)
 
     def scatter(self) -> Any:
         alt, chart = self.alt, self.chart
@@ -171,4 +171,4 @@ class _Drawing:
         base = self.base.encode(x=x, y=y).properties(height=320)
         names = base.mark_text(align="left", dx=6, fontSize=9).encode(text=self._field(chart.label, "N"))
         points = base.mark_point(filled=True, size=70).encode(color=self.colour, shape=self.shape, tooltip=self.tips)
-        return self.finished(points, names)
+        return self.combine(points, names)

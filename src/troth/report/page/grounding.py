@@ -52,7 +52,7 @@ def contribute(sources: Sequence[Source]) -> cards.Contribution:
 
 
 def headline(system: ScoredSystem) -> list[str]:
-    """The figure that the summary speaks of: the share of faithful responses, or the first metric's mean."""
+    """The figure of the summary: the share of faithful responses, or the first metric's mean."""
     judged = [metric for metric in system.overall if system.metric(metric).of == "faithful"]
     return (judged or system.overall)[:1]
 
@@ -135,7 +135,7 @@ def _distribution(systems: Sequence[ScoredSystem], metric: str) -> Chart:
 
 
 def _reliability(systems: Sequence[ScoredSystem], metrics: Sequence[str]) -> Chart:
-    """Probabilities against what people found; systems with few responses are taken together."""
+    """Probabilities against people's labels; systems with few responses are combined."""
     rows: list[list[Cell]] = []
     for metric in metrics:
         title = systems[0].metric(metric).title
@@ -189,7 +189,7 @@ def _by_source(systems: Sequence[ScoredSystem], metric: str) -> Chart:
 
 
 def _examples(systems: Sequence[ScoredSystem], metric: str) -> list[Block]:
-    """The least faithful responses, and those that a metric takes for faithful and people do not."""
+    """The least faithful responses, and those that a metric accepts and people do not."""
     shown: list[Example] = []
     total = 0
     for system in systems:

@@ -1,8 +1,8 @@
-"""What the page is made of: cards, charts, tables, examples.
+"""The elements of the page: cards, charts, tables, examples.
 
 Everything the page shows is one of these records, encoded as JSON for the script in the page. A chart is its data, one
 row per mark, with the names of the columns that say where the mark goes: the script draws it, `figures` draws the same
-into files, and the rows are what its CSV holds.
+into files, and its CSV holds the rows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ContestMarks(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Systems against each other: what the script marks, from the base that the reader chooses."""
+    """Comparison of systems: the marks that the script sets for the base that the reader selects."""
 
     systems: list[str]  # best first
     metrics: list[str]
@@ -51,7 +51,7 @@ class Card(msgspec.Struct, frozen=True, omit_defaults=True):
     key: str  # the metric's name
     contest: int  # place among the section's
     entries: list[Entry]
-    about: str = ""  # what the figure is, in a few words
+    about: str = ""  # short description of the figure
     percent: bool = True
 
 
@@ -112,7 +112,7 @@ class Grid(msgspec.Struct, frozen=True, omit_defaults=True, tag="grid", tag_fiel
     columns: list[str]
     rows: list[list[str]]
     labels: int = 1
-    notes: list[str] = []  # one per row: what the row's name means
+    notes: list[str] = []  # one per row: the meaning of the row's name
     note: str = ""
     figures: list[list[float | None]] = []
     best: list[tuple[int, int]] = []  # row, column: in bold

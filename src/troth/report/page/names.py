@@ -1,4 +1,4 @@
-"""Names of runs and systems on a page: each under one that no other has."""
+"""Unique names of runs and systems on a page."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _system_names(source: Source) -> dict[str, str]:
 
 
 def _folder_names(paths: Sequence[str]) -> list[str]:
-    """As much of each path as tells it from the others."""
+    """The part of each path that differs from the others."""
     parts = [[part for part in os.path.abspath(path).split(os.sep) if part] or [path] for path in paths]
     for depth in range(1, max(map(len, parts), default=0) + 1):
         names = ["/".join(part[-depth:]) for part in parts]

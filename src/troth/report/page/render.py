@@ -1,6 +1,6 @@
 """The page as one HTML file that opens from disk, asks no network for anything, and holds all it shows.
 
-A template with one style sheet, one script and three blocks of data: what the sections show, as JSON, and dialogues
+A template with one style sheet, one script and three blocks of data: the sections' content, as JSON, and dialogues
 and trajectories, packed (`explorer`, `trajectories`). Its content policy allows exactly that script and that style by
 their hashes, and nothing else; the script puts text into the page as text only.
 """
@@ -27,7 +27,7 @@ MARK = "<!doctype html>\n<!-- a page of troth -->"  # how every page begins
 
 
 def render(page: Page, dialogues: str, trajectories: str = "") -> str:
-    """The whole page as text: what it shows, and the runs' dialogues and trajectories as their packs give them."""
+    """The whole page as text: its content, and the runs' dialogues and trajectories from their packs."""
     style = "\n".join(part(name) for name in STYLES)
     script = '"use strict";\n(() => {\n' + "\n".join(part(name) for name in SCRIPTS) + "\n})();\n"
     policy = (
@@ -46,7 +46,7 @@ def render(page: Page, dialogues: str, trajectories: str = "") -> str:
         "trajectories": trajectories,
         "script": script,
     }
-    # In one pass: what is put in may hold anything, and is not looked at again.
+    # In one pass: inserted text may contain anything, also placeholders, and is not searched again.
     return re.sub(r"\{\{([a-z]+)\}\}", lambda match: values[match[1]], part("page.html"))
 
 

@@ -51,14 +51,14 @@ def _sentence(system: ScoredSystem, score: Score) -> str:
 
 
 def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
-    for act, number in Counter(act.act for _, act in system.tally.acts if fate(act) in LOST).most_common(1):
+    for act, number in Counter(act.act for _, act in system.tally.acts if act_verdict(act) in LOST).most_common(1):
         yield f"Most often lost: {act} ({words.count(number, 'time')})."
     for slot, number in Counter(act.slot for _, act in system.tally.acts for _ in act.missed).most_common(1):
         yield f"The value most often missing is that of {slot} ({words.count(number, 'time')})."
 
 
-def fate(act: ActView) -> str:
-    """What became of an act: conveyed, dropped, contradicted, or not judged."""
+def act_verdict(act: ActView) -> str:
+    """The verdict on an act: conveyed, dropped, contradicted, or not judged."""
     if act.entailed is None:
         return "not judged" if not act.sought else "dropped" if act.missed else "conveyed"
     if act.entailed:
@@ -119,13 +119,13 @@ def _chart(systems: Sequence[ScoredSystem], metric: str, by: str) -> Chart:
 
 
 def _lost_chart(systems: Sequence[ScoredSystem]) -> Chart:
-    """What becomes of acts: a small chart for each of several systems, with the same acts."""
+    """The verdicts on acts: one small chart per system, with the same acts."""
     fates: dict[str, dict[str, Counter[str]]] = {}
     lost: Counter[str] = Counter()
     for system in systems:
         for _, act in system.tally.acts:
-            fates.setdefault(system.name, {}).setdefault(act.act, Counter())[fate(act)] += 1
-            lost[act.act] += fate(act) in LOST
+            fates.setdefault(system.name, {}).setdefault(act.act, Counter())[act_verdict(act)] += 1
+            lost[act.act] += act_verdict(act) in LOST
     worst = sorted(lost, key=lambda act: (-lost[act], act))[: FEWER if len(systems) > MANY else WORST]
     rows: list[list[Cell]] = [
         [name, act, kind, fates_by_act[act][kind], fates_by_act[act].total()]
@@ -148,7 +148,7 @@ def _examples(systems: Sequence[ScoredSystem]) -> list[Block]:
     shown: list[Example] = []
     total = 0
     for system in systems:
-        lost = [(said, act) for said, act in system.tally.acts if fate(act) in LOST]
+        lost = [(said, act) for said, act in system.tally.acts if act_verdict(act) in LOST]
         total += len(lost)
         shown += (
             _example(system.name, said, act, len(systems) > 1)
@@ -159,7 +159,7 @@ def _examples(systems: Sequence[ScoredSystem]) -> list[Block]:
 
 def _example(system: str, said: Answered, act: ActView, several: bool) -> Example:
     what = f"{act.slot} = {', '.join(act.values)}" if act.values else act.slot or act.act
-    facts = [f"{fate(act)}: {what}"]
+    facts = [f"{act_verdict(act)}: {what}"]
     facts += [f"asked: “{act.reference}”"] if act.reference else []
     facts += [f"not there: {', '.join(act.missed)}"] if act.missed else []
     answer = said.answer

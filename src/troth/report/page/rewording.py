@@ -26,7 +26,7 @@ HOW = (
 
 
 class _Effect(NamedTuple):
-    """An effect of a run, and what the run is called where there are several."""
+    """An effect of a run, and the run's name if there are several."""
 
     run: str
     effect: RewordingEffect
@@ -59,7 +59,7 @@ def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
 
 
 def summary_lines(contest: Contest) -> list[str]:
-    """What the summary says: tools that are fragile beyond noise."""
+    """Sentences of the summary: tools that are fragile beyond noise."""
     fragile = [
         effect.what for effect in _effects(contest) if _is_tool(effect) and _loses(effect) and effect.effect.certain
     ]
@@ -107,12 +107,12 @@ def _loses(effect: _Effect) -> bool:
 
 
 def _sets_chart(systems: Sequence[ScoredSystem]) -> Chart:
-    """Each set of words by what is right of the expected calls, tools and arguments."""
+    """Each set of words with its shares of right calls, tools and arguments."""
     rows: list[list[Cell]] = [
         [system.name, system.metric(name).title, score.value, score.low, score.high, score.n]
         for name in SHARES
         for system in systems
-        if (score := system.known(name))
+        if (score := system.known_score(name))
     ]
     return Chart(
         "sets", "dots", "Expected calls, under each set of words", ["system", "metric", "value", "low", "high", "n"],

@@ -20,7 +20,7 @@ QUESTION = CardQuestion(
 
 
 class SgdxMetrics(NamedTuple):
-    """What the metrics of a run are called: all are derived from one metric, which is JGA unless another was chosen."""
+    """Names of the metrics of a run: all are derived from one metric, by default JGA."""
 
     base: str
     original: str
@@ -31,11 +31,11 @@ class SgdxMetrics(NamedTuple):
 
 
 def metrics_of(system: ScoredSystem) -> SgdxMetrics:
-    """The metrics of a run by what they say."""
+    """The metrics of a run by their meaning."""
     metrics = system.source.result.metrics
     base = next((metric.of for metric in metrics if metric.name == f"ss_{metric.of}"), "jga")
     original, drop, sensitivity, wrong = f"{base}_orig", f"{base}_drop", f"ss_{base}", f"all_wrong_{base}"
-    derived = {metric.name: metric.variant for metric in system.derived(base)}
+    derived = {metric.name: metric.variant for metric in system.derived_metrics(base)}
     wordings = {variant: name for name, variant in derived.items() if name == f"{base}:{variant}"}
     named = {original, drop, sensitivity, wrong, *wordings.values()}
     average = next((name for name in derived if name not in named), base)
@@ -43,7 +43,7 @@ def metrics_of(system: ScoredSystem) -> SgdxMetrics:
 
 
 def headline(systems: Sequence[ScoredSystem]) -> list[str]:
-    """The metric that the summary speaks of."""
+    """The metric of the summary."""
     return [metrics_of(systems[0]).average] if systems else []
 
 
@@ -63,7 +63,7 @@ def _sentence(system: ScoredSystem, score: Score) -> str:
 
 
 def _title(system: ScoredSystem) -> str:
-    """The title of the metric that the run is about, which the run itself may not have."""
+    """The title of the metric that the run's metrics derive from; the run itself may not have it."""
     called = metrics_of(system)
     first, wording = next(((name, label) for label, name in called.wordings.items()), (called.base, ""))
     return words.base_title(system.metric(first).title, wording)
@@ -71,7 +71,7 @@ def _title(system: ScoredSystem) -> str:
 
 def _facts(system: ScoredSystem, _: Score) -> Iterator[str]:
     called = metrics_of(system)
-    sensitivity, wrong = system.known(called.sensitivity), system.value(called.all_wrong)
+    sensitivity, wrong = system.known_score(called.sensitivity), system.value(called.all_wrong)
     if sensitivity is not None:
         shown = words.number(sensitivity.value, sensitivity.scale)
         yield f"Schema sensitivity {shown}; 0 would be perfectly steady."
@@ -95,12 +95,12 @@ def blocks(contest: Contest, index: int) -> list[Block]:
             rows += (
                 [system.name, group, label, score.value, score.low, score.high, score.n]
                 for label, name in {"original": called.original, **called.wordings}.items()
-                if (score := system.known(name, group))
+                if (score := system.known_score(name, group))
             )
     points = [point for system in systems for point in _points(system)]
     split = single and any(point[2] != "all" for point in points)
     title, scale = _title(systems[0]), systems[0].metric(metrics_of(systems[0]).sensitivity).scale
-    scores = [score for system in systems if (score := system.known(metrics_of(system).average))]
+    scores = [score for system in systems if (score := system.known_score(metrics_of(system).average))]
     over = f"{title} over {words.unit_noun(*scores)}"
     return [
         Chart(
@@ -131,7 +131,7 @@ def _points(system: ScoredSystem) -> Iterator[list[Cell]]:
 
 
 def _wavering_examples(systems: Sequence[ScoredSystem]) -> list[Block]:
-    """Units whose score depends on the wording; of several systems some of each, to be chosen by system."""
+    """Units with a score that depends on the wording; for several systems some of each, to be selected by system."""
     items: list[Example] = []
     for system in systems:
         texts = system.source.tallies.texts

@@ -1,4 +1,4 @@
-"""What each stress costs a tracker, and where another one does better: sentences for the summary and the demo.
+"""The cost of each stress for a tracker, and stresses with a better tracker: sentences for the summary and the demo.
 
 A stress is a perturbed test set of CheckDST or the other wordings of SGD-X. Each comparison is of joint goal accuracy,
 paired by dialogue. The costs of one tracker are a family of tests for Holm's correction, and so are the differences
@@ -80,11 +80,11 @@ def pair_trackers(perturbed: Sequence[ScoredSystem], worded: Sequence[ScoredSyst
         sgdx.metrics_of(system).base != "jga" for system in worded
     ):
         return []
-    return [StressRuns(system, by_name[system.name]) for system in perturbed if system.known("jga")]
+    return [StressRuns(system, by_name[system.name]) for system in perturbed if system.known_score("jga")]
 
 
 def stress_lines(trackers: Sequence[StressRuns]) -> list[str]:
-    """What each stress costs the first tracker; of two trackers, also where the second is better, worse or neither."""
+    """The cost of each stress for the first tracker; for two trackers, also the comparison with the second."""
     if not trackers:
         return []
     lines = [_describe_costs(trackers[0]), *([_describe_gains(*trackers)] if len(trackers) == 2 else [])]
@@ -131,7 +131,7 @@ def _list_shifts(beginning: str, shifts: Sequence[str]) -> str:
 
 
 def _split(shifts: Sequence[Shift]) -> tuple[list[Shift], list[Shift], list[Shift]]:
-    """What falls, what rises, and what may be noise."""
+    """The stresses that lower the score, that raise it, and that may be noise."""
     falls = [shift for shift in shifts if shift.is_shown and shift.after < shift.before]
     rises = [shift for shift in shifts if shift.is_shown and shift.after > shift.before]
     return falls, rises, [shift for shift in shifts if not shift.is_shown]
@@ -159,8 +159,8 @@ def _gains(base: StressRuns, other: StressRuns) -> list[Shift]:
 
 
 def _perturbations(system: ScoredSystem) -> Iterator[tuple[str, str]]:
-    for metric in system.derived("jga"):
-        if system.known(metric.name):
+    for metric in system.derived_metrics("jga"):
+        if system.known_score(metric.name):
             yield metric.variant, metric.name
 
 
@@ -181,7 +181,7 @@ def _shifts(pairs: dict[str, tuple[Side, Side]]) -> list[Shift]:
 def _are_comparable(before: Side, after: Side) -> bool:
     """Whether both sides are known by dialogue, for the same dialogues; of two systems, also by the same recipe."""
     (system, metric), (other, other_metric) = before, after
-    scores = [system.known(metric), other.known(other_metric)]
+    scores = [system.known_score(metric), other.known_score(other_metric)]
     if not all(scores) or not (system.has_rows(metric) and other.has_rows(other_metric)):
         return False
     alike = system is other or len({score.identity for score in scores if score}) == 1

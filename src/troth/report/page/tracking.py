@@ -72,7 +72,7 @@ def _sentence(system: ScoredSystem, score: Score) -> str:
 
 
 class WrongUnits(NamedTuple):
-    """Units that are wrong, those of them with a prediction, and of these, those wrong only through an earlier turn."""
+    """Numbers of wrong units: all, those with a prediction, and of these those with inherited errors only."""
 
     all: int
     predicted: int
@@ -81,7 +81,7 @@ class WrongUnits(NamedTuple):
 
 def wrong_units(system: ScoredSystem) -> WrongUnits:
     """Counts the units that are wrong by JGA."""
-    return system.once("wrong units", lambda: _wrong_units(system))
+    return system.cached("wrong units", lambda: _wrong_units(system))
 
 
 def _wrong_units(system: ScoredSystem) -> WrongUnits:
@@ -140,9 +140,9 @@ def _services_fact(system: ScoredSystem) -> Iterator[str]:
 
 def _slots_fact(system: ScoredSystem) -> Iterator[str]:
     slots = system.tally.slots
-    if (lasting := slots.lasting()) is None:
+    if (lasting := slots.mean_duration()) is None:
         return
-    slot = slots.worst(1)[0]
+    slot = slots.worst_slots(1)[0]
     kind, number = slots.made[slot].most_common(1)[0]
     # A file of right and wrong does not say how.
     mostly = number > slots.made[slot].total() / 2 and set(slots.kinds()) != {"wrong"}
@@ -166,10 +166,10 @@ def _fga_chart(systems: Sequence[ScoredSystem]) -> Chart:
     limits: dict[str, float] = {}
     for system in systems:
         rates = {0.0: "jga"}
-        for metric in system.derived("fga"):
+        for metric in system.derived_metrics("fga"):
             with suppress(ValueError):  # a damaged run, or a λ of another kind
                 rates[float(metric.variant)] = metric.name
-        known = {rate: score for rate, name in rates.items() if (score := system.known(name))}
+        known = {rate: score for rate, name in rates.items() if (score := system.known_score(name))}
         if len(known) < 2:
             continue  # one point is no curve
         rows += ([system.name, rate, score.value, score.low, score.high, True] for rate, score in sorted(known.items()))
@@ -188,7 +188,7 @@ def _fga_chart(systems: Sequence[ScoredSystem]) -> Chart:
 
 def by_turn(system: ScoredSystem, metric: str) -> dict[str, Estimate]:
     """A metric by the number of the user turn, where enough dialogues get that far."""
-    return system.once(f"{metric} by turn", lambda: _by_turn(system, metric))
+    return system.cached(f"{metric} by turn", lambda: _by_turn(system, metric))
 
 
 def _by_turn(system: ScoredSystem, metric: str) -> dict[str, Estimate]:
@@ -215,7 +215,7 @@ def _turn_charts(systems: Sequence[ScoredSystem]) -> list[Block]:
     note = "The band is the 95% interval over dialogues." if len(systems) <= MANY else ""
     if rows_by_metric["turn_match"]:
         note += " JGA counts a mistake in every turn that carries it on, turn match only where it is made."
-    units = words.unit_noun(*(score for system in systems if (score := system.known("jga"))))
+    units = words.unit_noun(*(score for system in systems if (score := system.known_score("jga"))))
     plots = rows_by_metric if several else {"jga": [row for rows in rows_by_metric.values() for row in rows]}
     return [
         Chart(
@@ -231,8 +231,8 @@ def _turn_charts(systems: Sequence[ScoredSystem]) -> list[Block]:
 
 
 def by_service(system: ScoredSystem) -> dict[str, Estimate]:
-    """JGA by service: as the run has it, else from its rows, else from its dialogues."""
-    return system.once("by service", lambda: _by_service(system))
+    """JGA by service: from the run's scores, else from its rows, else from its dialogues."""
+    return system.cached("by service", lambda: _by_service(system))
 
 
 def _by_service(system: ScoredSystem) -> dict[str, Estimate]:
@@ -317,7 +317,7 @@ def _profile_charts(source: Source) -> Iterator[Chart]:
         if len(systems) < 2:
             continue
         name = systems[0].name
-        scores = [(system, score) for system in systems for metric in COMPARED if (score := system.known(metric))]
+        scores = [(system, score) for system in systems for metric in COMPARED if (score := system.known_score(metric))]
         rows: list[list[Cell]] = [
             [s.profile, system.metric(s.metric).title, s.value, s.low, s.high, s.signature] for system, s in scores
         ]

@@ -51,7 +51,7 @@ class TrialPack:
 
 
 def pack_trials(sources: Sequence[Source]) -> TrialPack:
-    """The trajectories of all runs, which are read on the way."""
+    """Reads and packs the trajectories of all runs."""
     packed = TrialPack()
     for source in sources:
         packed.add(source)

@@ -77,11 +77,11 @@ def base_title(title: str, variant: str) -> str:
 
 
 def unit_noun(*scores: Score) -> str:
-    """What scores are over: turns or frames; units where they differ, or do not say."""
+    """The noun for the units of scores: turns or frames; "units" if they differ or are unknown."""
     units = {score.recipe.get("unit", "unit") for score in scores}
     return (units.pop() if len(units) == 1 else "unit") + "s"
 
 
 def name_units(about: str, scores: Iterable[Score]) -> str:
-    """What a metric says of itself, with its units by their name: "share of turns whose whole state is right"."""
+    """A metric's description, with its units by their name: "share of turns whose whole state is right"."""
     return re.sub(r"\bunits\b", unit_noun(*scores), about)

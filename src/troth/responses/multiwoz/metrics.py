@@ -55,7 +55,7 @@ class JudgedDialogues:
 
     @cached_property
     def ngrams(self) -> Floats:
-        """BLEU's counts, a row per dialogue in sorted order; a turn without a response counts as an empty one."""
+        """BLEU's counts, one row per dialogue in sorted order; a turn without a response counts as an empty one."""
         rows = []
         for name in self.dialogues:
             references = [richness.detokenize(text) for text in self.references[name]]

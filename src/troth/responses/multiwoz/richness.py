@@ -21,7 +21,7 @@ from troth.core.extras import install_command
 
 WINDOW = 50  # tokens
 MISSING = f"sacremoses is not installed: {install_command('text')}"
-# As lexical-diversity deletes it, in this order; what stands around a mark is joined.
+# As lexical-diversity deletes it, in this order; the text around a mark is joined.
 PUNCTUATION = ("``", "''", "'", ".", ",", "?", "!", ")", "(", "%", "/", "-", "_", "SYM", ":", ";")
 _SPACES = re.compile(r"\s+")
 

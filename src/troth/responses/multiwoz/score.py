@@ -75,7 +75,7 @@ class MissedGoal(Finding, frozen=True, tag="missed goal"):
     inform: bool
     offered: int  # venues that the last offer may mean
     unfit: int  # those of them that do not fit the goal
-    missing: tuple[str, ...]  # what was asked for and not given
+    missing: tuple[str, ...]  # requested and not provided
 
     @property
     def reason(self) -> str:
@@ -158,14 +158,14 @@ def score_multiwoz(read: MultiwozCorpus, settings: MultiwozSettings) -> Result:
     metrics = measures.select_metrics(settings.metrics)
     how = Resampling(settings.resamples, settings.seed)
     judged = [_judge(name, system, read, settings.missing) for name, system in read.systems.items()]
-    lacking = _lacking(read)
+    lacking = _missing_inputs(read)
     return build_result(
         TASK.name,
         [_cells(system, recipe, metrics, lacking, how, read) for system, recipe in judged],
         how,
         metrics=metrics,
         notes=[note for system, _ in judged for note in _notes(system.name, read)],
-        findings=[finding for system, _ in judged for finding in _missed(system)],
+        findings=[finding for system, _ in judged for finding in _missed_goals(system)],
         arguments=record_arguments(settings, predictions=read.files),
     ).save_if(settings.out)
 
@@ -224,7 +224,7 @@ def _gold_states(dialogue: str, number: int, read: MultiwozCorpus) -> list[State
     return states[:number]
 
 
-def _lacking(read: MultiwozCorpus) -> dict[str, str]:
+def _missing_inputs(read: MultiwozCorpus) -> dict[str, str]:
     """What metrics need and is not there, with the reason that a score without a value has."""
     absent = {} if read.references else {"references": "no references are given"}
     absent |= {} if bleu.is_installed() else {"sacrebleu": bleu.MISSING}
@@ -305,7 +305,7 @@ def _notes(name: str, read: MultiwozCorpus) -> list[Note]:
     return notes_of(name, texts)
 
 
-def _missed(system: JudgedDialogues) -> Iterator[MissedGoal]:
+def _missed_goals(system: JudgedDialogues) -> Iterator[MissedGoal]:
     """The domains without Inform, and those that lack something the user asked for."""
     for dialogue in system.dialogues:
         for domain, outcome in sorted(system.outcomes[dialogue].items()):

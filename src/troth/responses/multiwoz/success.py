@@ -22,7 +22,7 @@ class DomainGoal(msgspec.Struct, frozen=True, gc=False):
     """Goal of the user in one domain."""
 
     informable: dict[str, str] = {}  # constraints on the venue
-    requestable: tuple[str, ...] = ()  # what the user asks for, as placeholders
+    requestable: tuple[str, ...] = ()  # requested slots, as placeholders
 
 
 class MultiwozTurn(msgspec.Struct, frozen=True, gc=False):
@@ -40,7 +40,7 @@ class DomainOutcome(msgspec.Struct, frozen=True, gc=False):
     success: bool  # only where the whole dialogue informs
     offered: int  # venues that the last offer may mean
     unfit: int  # those of them that do not fit the goal
-    missing: tuple[str, ...]  # what was asked for and not given
+    missing: tuple[str, ...]  # requested and not provided
 
 
 def estimate_domains(states: Sequence[Mapping[str, DomainState]]) -> list[tuple[str, ...]]:

@@ -154,7 +154,7 @@ class Responder:
         return ids[-room:], max(0, over)
 
     def _conversation(self, history: Sequence[str]) -> Callable[[str], list[int]]:
-        """From a task to a whole conversation: as the system's message, or else at the head of what the user says.
+        """Puts a task into a conversation: as the system's message, or else before the user's first message.
 
         Some templates refuse a system, some leave it out without a word, some refuse an assistant who speaks first.
         """
@@ -179,7 +179,7 @@ class Responder:
         raise refused
 
     def _apply_template(self, messages: Sequence[dict[str, str]]) -> list[int]:
-        """A template is a program of whoever made the model: it may fail in any way."""
+        """A template is a program of the model's author: it may fail in any way."""
         tokenizer, _, _ = self.loaded
         options: dict[str, Any] = {"add_generation_prompt": True, "tokenize": True, "return_dict": False}
         try:

@@ -69,7 +69,7 @@ def _check_options(alpha: float, top_p: float) -> None:
 
 
 class Without:
-    """The second context of a generation: the history alone, and what was generated so far.
+    """The second context of a generation: the history alone, and the tokens generated so far.
 
     `logits(seen)` is given what the processor is given: the first context and all tokens since. Rows may have changed
     places since the last call, as beams do; a row's place before is found by its tokens, among the rows of its prompt.
@@ -88,7 +88,7 @@ class Without:
 
     def logits(self, seen: Any) -> Any:
         with torch.no_grad():
-            if not self._goes_on(seen):
+            if not self._is_continued(seen):
                 self._first = seen
                 logits = self._start(seen)
             else:
@@ -97,8 +97,8 @@ class Without:
         self._seen = seen
         return logits
 
-    def _goes_on(self, seen: Any) -> bool:
-        """Whether this is the same generation as at the last call, some tokens later."""
+    def _is_continued(self, seen: Any) -> bool:
+        """Whether this call continues the generation of the last call."""
         first = self._first
         if first is None or len(seen) != len(first) or seen.shape[1] <= first.shape[1]:
             return False
@@ -160,7 +160,7 @@ class Without:
         return self._run(seen[:, -1:], mask)
 
     def _run(self, tokens: Any, mask: Any) -> Any:
-        """The model on tokens that follow what is in the cache; logits of the last."""
+        """Runs the model on tokens that follow the cached ones; returns the logits of the last."""
         given: dict[str, Any] = {"attention_mask": mask, "past_key_values": self._cache, "use_cache": True}
         if self.model.config.is_encoder_decoder:
             given["encoder_outputs"] = BaseModelOutput(last_hidden_state=self._encoded)
@@ -223,7 +223,7 @@ class Paired(LogitsProcessor):  # type: ignore[misc]
 class Unpaired(LogitsProcessor):  # type: ignore[misc]
     """Decoding with α = 0, which needs no second context: the top-p mask alone.
 
-    To sample, each row has a generator of its own: what it gets does not depend on what else is in its batch.
+    To sample, each row has its own generator: its tokens do not depend on the other rows of its batch.
     """
 
     def __init__(self, *, top_p: float = 1.0, draws: Sequence[Any] | None = None, temperature: float = 1.0) -> None:

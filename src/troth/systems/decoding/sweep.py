@@ -76,7 +76,7 @@ class PickedSetting(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class SweepSettings(GenerateSettings, ScoringSettings):
-    """Which settings to try, and what to score their responses by."""
+    """The settings to try, and the metrics for their responses."""
 
     metrics: Any = option(
         ("pmi_faith", "nli"),
@@ -111,7 +111,7 @@ def sweep(data: Path, settings: SweepSettings) -> Result:
     items, without = contexts(data, settings)
     each = {key: replace(settings.setting, alpha=key.alpha, top_p=key.top_p) for key in {PLAIN, *wanted}}
     generated = responder.sweep(items, [each[key] for key in sorted(each)])
-    answered = {str(key): _with_responses(items, generated[one]) for key, one in each.items()}
+    answered = {str(key): _replace_responses(items, generated[one]) for key, one in each.items()}
     by_key = dict(zip(each, grade_systems(answered, graders), strict=True))
     systems = []
     for key in wanted:
@@ -146,12 +146,12 @@ def sweep(data: Path, settings: SweepSettings) -> Result:
 
 def _pick(scores: Sequence[Score], wanted: Sequence[Key], by: Metric, bounds: MetricRange) -> list[PickedSetting]:
     values = {(score.system, score.metric): score.value for score in scores if score.group == ALL}
-    names = (normal(by).name, RELEVANCE.name)
+    names = (derive_normalised(by).name, RELEVANCE.name)
     key = pick({key: [values[str(key), name] for name in names] for key in wanted})
     return [] if key is None else [PickedSetting(*key, by.name, *bounds)]
 
 
-def _with_responses(items: Sequence[Grounded], responses: Sequence[Any]) -> list[Grounded]:
+def _replace_responses(items: Sequence[Grounded], responses: Sequence[Any]) -> list[Grounded]:
     return [msgspec.structs.replace(item, response=one.text) for item, one in zip(items, responses, strict=True)]
 
 
@@ -167,7 +167,7 @@ def _metric_values(system: GradedSystem, metric: Metric) -> MetricValues:
 
 
 def _list_unscored(systems: Sequence[GradedSystem]) -> Iterator[str]:
-    """What has no value, by setting; in one line where it is the same for all of them."""
+    """Metrics without a value, by setting; one line if they are the same for all settings."""
     where: dict[str, list[str]] = {}
     for system in systems:
         for note in system.notes():
@@ -190,11 +190,11 @@ def grid(alphas: Sequence[float], ps: Sequence[float]) -> list[Key]:
 
 
 def judge(metrics: Sequence[Metric]) -> Metric | None:
-    """The metric of faithfulness to pick by: PMI-Faith, as in the paper, if it is there; otherwise the first."""
+    """The metric of faithfulness that selects the setting: PMI-Faith, as in the paper, if present; else the first."""
     return PMI_FAITH if PMI_FAITH in metrics else next(iter(metrics), None)
 
 
-def normal(metric: Metric) -> Metric:
+def derive_normalised(metric: Metric) -> Metric:
     """The metric, normalised by a range."""
     return metric.derive(f"{metric.name}, normalised", title=f"{metric.title}, normalised", variant="normalised")
 
@@ -207,7 +207,7 @@ def _check_range(numbers: Sequence[float]) -> MetricRange:
 
 
 def plain_range(plain: Numbers) -> MetricRange | None:
-    """The lowest and the highest value of plain decoding; None where it has no two."""
+    """The lowest and the highest value of plain decoding; None if it has fewer than two."""
     known = [value for value in plain if value is not None]
     return MetricRange(min(known), max(known)) if len(set(known)) > 1 else None
 
@@ -215,7 +215,7 @@ def plain_range(plain: Numbers) -> MetricRange | None:
 def normalise(one: MetricValues, by: MetricRange, rules: Mapping[str, str]) -> MetricValues:
     """Values with 0 at the lower bound and 1 at the upper one."""
     values = [v if isinstance(v, Unscored) else (v - by.low) / (by.high - by.low) for v in one.values]
-    return MetricValues(normal(one.metric), (one.recipe, rules), values)
+    return MetricValues(derive_normalised(one.metric), (one.recipe, rules), values)
 
 
 def pick(means: Mapping[Key, Numbers]) -> Key | None:
@@ -238,11 +238,11 @@ def _checker(path: str) -> Grammar:
     if not callable(check):
         raise UserError(f"'{path}' is not a function", hint=hint)
 
-    def right(item: Grounded) -> bool:
+    def is_right(item: Grounded) -> bool:
         try:
             return bool(check(item.response))
         except Exception as error:
             said = str(error) or type(error).__name__
             raise UserError(f"the checker '{path}' fails on the response to '{item.id}': {said}") from error
 
-    return right
+    return is_right

@@ -1,4 +1,4 @@
-"""What a generator's folder says of it, in `generator.json`, and where its model is; needs no library of models."""
+"""A generator's `generator.json`, and the folder of its model; needs no library of models."""
 
 from __future__ import annotations
 

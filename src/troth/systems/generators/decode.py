@@ -1,4 +1,4 @@
-"""Beam search over a batch of prompts, of which some rows may have prefixes: the likeliest answers, with likelihoods.
+"""Beam search over a batch of prompts, some with prefixes: the likeliest answers, with likelihoods.
 
 The same search as that of transformers (`num_beams`, no early stopping, scores divided by the length), with less work:
 a prompt is read once and not once for each beam, and leaves the batch when its answers are known. Rows with prefixes
@@ -18,8 +18,8 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from troth.core.progress import bar
 from troth.models.batches import Room, padded_tensors, plan_batches
-from troth.systems.generators.difference import tuned
-from troth.systems.generators.prefix import KeyValue, Layer, prefixed
+from troth.systems.generators.difference import tune_rows
+from troth.systems.generators.prefix import KeyValue, Layer, add_prefixes
 from troth.systems.text import TextNetwork
 
 ROOM = Room(items=16, units=8192)  # prompts of a batch, and tokens with all their beams
@@ -126,7 +126,7 @@ class _Search:
         return torch.cat([before, token[:, :, None]], dim=2), sums, origin
 
     def _is_settled(self, place: int, best: float, length: int) -> bool:
-        """Whether no beam of a prompt can still become one of its answers."""
+        """Whether the answers of a prompt are final: no beam can still become one of them."""
         found = self.found[place]
         return len(found) >= self.beams and best / length <= found[-1][0]
 
@@ -144,7 +144,7 @@ class _Search:
 
     def _reorder(self, origin: Any, kept: Any) -> None:
         """The rows of the beams that go on; a prompt that is answered has none."""
-        if torch.equal(origin, torch.arange(len(self.mask))):  # every row goes on as it is
+        if torch.equal(origin, torch.arange(len(self.mask))):  # every row stays in its place
             return
         self.cache.batch_select_indices(origin)
         self.mask = self.mask[origin]
@@ -179,5 +179,5 @@ class _Search:
         layers, pairs = self.prefix or ((), None)
         first = int(self.rows.sum())  # those with prefixes come first
         others = slice(first, None) if self.changed and first < len(self.rows) else None
-        with prefixed(layers, pairs, self.rows), tuned(others):
+        with add_prefixes(layers, pairs, self.rows), tune_rows(others):
             yield

@@ -28,7 +28,7 @@ _ROWS: ContextVar[slice | None] = ContextVar("tuned rows", default=None)
 
 
 @contextmanager
-def tuned(rows: slice | None) -> Iterator[None]:
+def tune_rows(rows: slice | None) -> Iterator[None]:
     """Within it, these rows of every batch are the fine-tuned model's."""
     token = _ROWS.set(rows)
     try:
@@ -120,7 +120,7 @@ def _hook(module: Any, matrices: dict[int, _Matrix], vectors: dict[str, Any]) ->
             out[rows] += matrix.rows(given[0][rows])
         return out
 
-    def again(own: Any, given: Any, out: Any) -> Any:
+    def rerun_norm(own: Any, given: Any, out: Any) -> Any:
         """A norm: the same module with the other vectors."""
         rows = _ROWS.get()
         if rows is None:
@@ -135,7 +135,7 @@ def _hook(module: Any, matrices: dict[int, _Matrix], vectors: dict[str, Any]) ->
                 own._parameters[name].data = value
         return out
 
-    return again if matrix is None else lookup if isinstance(module, torch.nn.Embedding) else product
+    return rerun_norm if matrix is None else lookup if isinstance(module, torch.nn.Embedding) else product
 
 
 def _tensors(folder: Path) -> Iterator[tuple[str, Any]]:

@@ -55,10 +55,10 @@ def _sentences(frames: Sequence[Frame], schema: Schema, templates: Templates) ->
         if any(sentence.act.act == "CONFIRM" for sentence in said):
             yield CONFIRM
         for sentence in said:
-            yield generic(sentence.act, schema[frame.service]) if sentence.text is None else sentence.text
+            yield generic_sentence(sentence.act, schema[frame.service]) if sentence.text is None else sentence.text
 
 
-def generic(act: Act, service: Service) -> str:
+def generic_sentence(act: Act, service: Service) -> str:
     """A sentence for an act of any service, by the schema alone."""
     name = humanize(act.slot)
     if act.act == "REQUEST":

@@ -61,7 +61,7 @@ class GeneratorModel(TextLearner):
     def loss(self, batch: Any) -> Any:
         if self.networks is None:
             return self.network.loss(batch)
-        with prefix.prefixed(self.layers, self.networks()):
+        with prefix.add_prefixes(self.layers, self.networks()):
             return self.network.loss(batch)
 
     def save(self, folder: Folder) -> None:

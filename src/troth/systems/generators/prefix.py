@@ -104,7 +104,7 @@ AttentionMaskInterface.register(NAME, eager_mask)
 
 
 @contextmanager
-def prefixed(layers: Sequence[Layer], pairs: Sequence[KeyValue] | None, rows: Any = None) -> Iterator[None]:
+def add_prefixes(layers: Sequence[Layer], pairs: Sequence[KeyValue] | None, rows: Any = None) -> Iterator[None]:
     """Within it, the rows of every batch have these prefixes; `rows` says which (a tensor of booleans), None: all."""
     if pairs is None or (rows is not None and not bool(rows.any())):
         yield
@@ -144,15 +144,15 @@ def attention_layers(model: Any) -> list[Layer]:
 class PrefixNetworks(torch.nn.Module):  # type: ignore[misc]
     """The networks that make the prefixes while they are trained: one for each kind of attention."""
 
-    def __init__(self, layers: Sequence[Layer], *, length: int = LENGTH, hidden: tuple[int, int] = HIDDEN) -> None:
+    def __init__(self, layers: Sequence[Layer]) -> None:
         super().__init__()
-        self.layers, self.length = list(layers), length
-        wide, narrow = hidden
+        self.layers = list(layers)
+        wide, narrow = HIDDEN
         self.networks = torch.nn.ModuleDict()
         for kind in dict.fromkeys(layer.kind for layer in layers):
             out = sum(2 * layer.heads * layer.size for layer in layers if layer.kind == kind)
             self.networks[kind] = torch.nn.Sequential(
-                torch.nn.Embedding(length, wide),
+                torch.nn.Embedding(LENGTH, wide),
                 torch.nn.Linear(wide, narrow),
                 torch.nn.Tanh(),
                 torch.nn.Linear(narrow, out),
@@ -160,7 +160,7 @@ class PrefixNetworks(torch.nn.Module):  # type: ignore[misc]
 
     def forward(self) -> list[KeyValue]:
         """The prefixes, layer by layer."""
-        every = torch.arange(self.length)
+        every = torch.arange(LENGTH)
         made = {kind: network(every) for kind, network in self.networks.items()}  # (length, all keys and values)
         taken = dict.fromkeys(made, 0)
         pairs = []
@@ -168,7 +168,7 @@ class PrefixNetworks(torch.nn.Module):  # type: ignore[misc]
             width = layer.heads * layer.size
             start = taken[layer.kind]
             taken[layer.kind] += 2 * width
-            both = made[layer.kind][:, start : start + 2 * width].view(self.length, 2, layer.heads, layer.size)
+            both = made[layer.kind][:, start : start + 2 * width].view(LENGTH, 2, layer.heads, layer.size)
             pairs.append((both[:, 0].transpose(0, 1), both[:, 1].transpose(0, 1)))
         return pairs
 

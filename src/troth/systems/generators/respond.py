@@ -67,7 +67,7 @@ class Responses(msgspec.Struct, frozen=True):
     models: int  # sets of weights in memory
     seconds: float  # of decoding
     changed: int | None  # responses that are not the likeliest; None: the reranker was not asked
-    faithful: int | None  # those of which every act that can be judged follows
+    faithful: int | None  # responses that entail all acts that can be judged
     signature: str | None  # of the reranker
     notes: tuple[str, ...] = ()
 
@@ -161,7 +161,7 @@ def decode_systems(
     for name, one in systems.items():
         shared.setdefault(id(one.network), []).append(name)
     for names in shared.values():
-        for go in _goes([(name, systems[name]) for name in names]):
+        for go in _decoding_groups([(name, systems[name]) for name in names]):
             sources = [source for _, one in go for source in one.sources(turns, schema)]
             flags = [one.prefixes is not None for _, one in go for _ in turns]
             changed = any(one.difference is not None for _, one in go)
@@ -173,8 +173,8 @@ def decode_systems(
     return [{name: mine[name] for name in systems} for mine in lists]
 
 
-def _goes(members: list[tuple[str, ResponseGenerator]]) -> list[list[tuple[str, ResponseGenerator]]]:
-    """Which systems are decoded together: those without prefixes with the first that has some; others alone."""
+def _decoding_groups(members: list[tuple[str, ResponseGenerator]]) -> list[list[tuple[str, ResponseGenerator]]]:
+    """Groups of systems to decode together: those without prefixes with the first that has some; others alone."""
     plain = [member for member in members if member[1].prefixes is None]
     tuned = [member for member in members if member[1].prefixes is not None]
     return [one for one in ([*plain, *tuned[:1]], *([member] for member in tuned[1:])) if one]

@@ -75,7 +75,7 @@ class TrainedGenerator(msgspec.Struct, frozen=True):
     folder: str
     steps: int
     trained: int  # numbers that were trained,
-    parameters: int  # of so many
+    parameters: int  # all parameters
     best: dict[str, float]  # by the folder of a kept model: the value that it was kept for
 
 
@@ -175,7 +175,7 @@ class ResponseEvaluation:
         judged = [[one.entailed for one in mine if one.reference is not None] for mine in verdicts]
         right = [all(mine) for mine in judged if mine]  # a turn that no rule fits has no part in SGSAcc
         wrong = [
-            bool(ser.missing_values(ser.due(turn.frames, self.slots), text))
+            bool(ser.missing_values(ser.due_values(turn.frames, self.slots), text))
             for turn, text in zip(self.turns, texts, strict=True)
         ]
         return {"ser": sum(wrong) / len(wrong), "sgsacc": sum(right) / len(right)}

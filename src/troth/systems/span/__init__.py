@@ -49,7 +49,7 @@ class SpanRecipe(Recipe, frozen=True):
 
 
 class SpanModel(Tracking, TrainableTracker[SpanExample]):
-    """An encoder, of which the upper layers are trained, and queries that look at what it read."""
+    """An encoder with trained upper layers, and queries that attend to its output."""
 
     factors: ClassVar[Mapping[str, float]] = {"layers.": 0.2}  # pretrained layers need smaller steps than new ones
 
@@ -118,10 +118,10 @@ class SpanModel(Tracking, TrainableTracker[SpanExample]):
             return Answers(*(tensor.float().numpy() for tensor in answers))
 
     def _lower(self, ids: Any, segments: Any) -> Any:
-        from troth.systems.span.network import lower
+        from troth.systems.span.network import lower_states
 
         with self._torch.no_grad():
-            return lower(self.encoder, ids, segments > 0, self.upper)
+            return lower_states(self.encoder, ids, segments > 0, self.upper)
 
     def sentences(self, texts: Texts) -> Floats:
         from troth.systems.span.network import sentence

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from troth.systems.span.examples import IGNORED, TurnFeatures
+from troth.systems.span.examples import IGNORED, TurnFeatures, Words
 from troth.systems.span.layout import Layout
 from troth.systems.span.memory import FLAGS
 
@@ -36,19 +36,11 @@ def inputs(
 ) -> Inputs:
     """The arrays of `examples`; `layouts` has the services of the dialogue of each."""
     rows = [(at, row) for at, example in enumerate(examples) for row in example.rows]
-    longest = max(len(example.words.ids) for example in examples)
     queries = max(len(row.flags) for _, row in rows)
     most = max(1, *(len(row.sources) for _, row in rows))
     width = vectors(rows[0][1].layout).shape[1]
-    ids = np.full((len(examples), longest), padding, np.int64)
-    segments = np.full_like(ids, PADDING)
-    for at, (words, _) in enumerate(examples):
-        count = len(words.ids)
-        ids[at, :count], segments[at, :count] = words.ids, SPECIAL
-        segments[at, 1 : words.user - 1], segments[at, words.user : count - 1] = SYSTEM, USER
     made = Inputs(
-        ids,
-        segments,
+        *pad_turns([example.words for example in examples], padding),
         np.array([at for at, _ in rows], np.int64),
         np.zeros((len(rows), queries, width), np.float32),
         np.full((len(rows), queries), -1, np.int64),
@@ -63,6 +55,17 @@ def inputs(
             other = layouts[turn][service]
             made.sources[at, number] = vectors(other)[1 + other.slots.index(slot)]
     return made
+
+
+def pad_turns(turns: Sequence[Words], padding: int) -> tuple[Ints, Ints]:
+    """Tokens and segments of turns."""
+    ids = np.full((len(turns), max(len(words.ids) for words in turns)), padding, np.int64)
+    segments = np.full_like(ids, PADDING)
+    for at, words in enumerate(turns):
+        count = len(words.ids)
+        ids[at, :count], segments[at, :count] = words.ids, SPECIAL
+        segments[at, 1 : words.user - 1], segments[at, words.user : count - 1] = SYSTEM, USER
+    return ids, segments
 
 
 def targets(examples: Sequence[TurnFeatures], made: Inputs) -> dict[str, Ints]:

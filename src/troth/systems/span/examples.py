@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from troth.core.records import Act, Frame
+from troth.core.records import Frame
 from troth.systems.data import TrackerTurn
 from troth.systems.span.layout import Layout
 from troth.systems.span.memory import (
@@ -24,9 +24,9 @@ from troth.systems.span.memory import (
     ServiceMemory,
     Source,
     flags,
+    normalize_words,
     recall,
     sources,
-    spoken,
     value_at,
 )  # fmt: skip
 
@@ -115,9 +115,9 @@ class Tokens:
         return [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
 
 
-def asked(turn: TrackerTurn, layouts: Mapping[str, Layout], memory: Memory, tokens: Tokens) -> TurnFeatures:
+def build_features(turn: TrackerTurn, layouts: Mapping[str, Layout], memory: Memory, tokens: Tokens) -> TurnFeatures:
     """The features of a turn for the services that it asks for."""
-    heard, said = spoken(turn.system), spoken(turn.user)
+    heard, said = normalize_words(turn.system), normalize_words(turn.user)
     rows = []
     for service in turn.services:
         layout = layouts[service.name]
@@ -130,7 +130,7 @@ def label_turn(turn: TrackerTurn, layouts: Mapping[str, Layout], tokens: Tokens)
     """The features and the targets of a turn for all services of its dialogue so far, also those that rest."""
     memory = recall(turn, layouts)
     words = tokens(turn.system, turn.user)
-    heard, said = spoken(turn.system), spoken(turn.user)
+    heard, said = normalize_words(turn.system), normalize_words(turn.user)
     known = {name: flags(layout, memory[name], heard, said) for name, layout in layouts.items()}
     for name, acts in turn.acts.items():
         if name in memory:
@@ -190,7 +190,8 @@ class _Labels:
         intent = frame.state.active_intent
         if intent is not None:
             self.target.intent[...] = 0 if intent == "NONE" else self.layout.intents.get(intent, IGNORED)
-        places, told = self._find_spans(frame, user=True), _informed_slots(frame.acts)
+        places = self._find_spans(frame, user=True)
+        told = {act.slot for act in frame.acts if act.act == "INFORM"}
         for number, slot in enumerate(self.layout.slots):
             values = frame.state.slot_values.get(slot)
             self.target.requested[number] = slot in (frame.state.requested_slots or ())
@@ -233,7 +234,3 @@ class _Labels:
             if place is not None:
                 found[span.slot] = place
         return found
-
-
-def _informed_slots(acts: Sequence[Act]) -> set[str]:
-    return {act.slot for act in acts if act.act == "INFORM"}

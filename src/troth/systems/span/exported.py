@@ -1,6 +1,6 @@
 """An exported tracker: int8 weights on disk, run by onnxruntime without torch.
 
-Its folder holds what was trained: the upper layers (`upper.onnx`), and the queries (`model.onnx`). The folder above it
+Its folder holds the trained parts: the upper layers (`upper.onnx`), and the queries (`model.onnx`). The folder above it
 holds what trackers of one encoder share: the word vectors in 4 bits, the lower layers, the upper layers as they were
 pretrained (for texts of the schema), the tokenizer.
 """

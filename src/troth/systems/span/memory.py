@@ -38,7 +38,7 @@ Memory = dict[str, ServiceMemory]  # by service
 
 
 def recall(turn: TrackerTurn, layouts: Mapping[str, Layout]) -> Memory:
-    """What the annotation says before `turn`: the states before it, and what the system offered up to the turn before.
+    """The annotation before `turn`: the states before it, and the system's offers up to the turn before.
 
     What the system said last is not in it: that is for the tracker to understand.
     """
@@ -63,7 +63,7 @@ def flags(layout: Layout, memory: ServiceMemory, system: str, user: str) -> Flag
         value, offered, possible = memory.state.get(slot), memory.offered.get(slot), layout.values[number]
         table[1 + number, :4] = value is not None, value == DONTCARE, offered is not None, bool(possible)
         for choice, query in possible.items():
-            words = spoken(choice)
+            words = normalize_words(choice)
             table[query, 4:8] = choice == value, choice == offered, words in user, words in system
     if memory.intent in layout.intents:
         table[layout.intents[memory.intent], 8] = 1
@@ -71,19 +71,19 @@ def flags(layout: Layout, memory: ServiceMemory, system: str, user: str) -> Flag
     return table
 
 
-def spoken(text: str) -> str:
+def normalize_words(text: str) -> str:
     """The words of `text` in lower case, parted and framed by single spaces."""
     kept = "".join(letter if letter.isalnum() else " " for letter in text.lower())
     return f" {' '.join(kept.split())} "
 
 
 def sources(layouts: Mapping[str, Layout], service: str) -> list[Source]:
-    """The slots of the other services of a dialogue, whose values a slot of `service` may take over."""
+    """The slots of other services of a dialogue that a slot of `service` may take its value from."""
     return [(other, slot) for other, layout in layouts.items() if other != service for slot in layout.slots]
 
 
 def value_at(memory: Memory, source: Source) -> str | None:
-    """What a slot of another service holds: its state, else what the system offered for it."""
+    """The value of a slot of another service: from its state, else from the system's offers."""
     known, slot = memory[source[0]], source[1]
     value = known.state.get(slot, known.offered.get(slot))
     return None if value == DONTCARE else value

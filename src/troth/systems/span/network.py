@@ -1,4 +1,4 @@
-"""The network: the upper layers of an encoder read the turn, and queries of the schema look at what they found.
+"""The network: the upper layers of an encoder read the turn, and queries of the schema attend to their output.
 
 The lower layers of the encoder stay as they were pretrained, and the same encoder, whole and unchanged, makes the
 vectors of the schema. So two trackers differ in their upper layers only.
@@ -30,7 +30,7 @@ class Outputs(NamedTuple):
     carried: Tensor
 
 
-def lower(encoder: Any, ids: Tensor, mask: Tensor, upper: int) -> Tensor:
+def lower_states(encoder: Any, ids: Tensor, mask: Tensor, upper: int) -> Tensor:
     """The states after the layers that are not trained."""
     states = encoder.embeddings(input_ids=ids)
     for layer in encoder.encoder.layer[: max(0, len(encoder.encoder.layer) - upper)]:
@@ -39,7 +39,7 @@ def lower(encoder: Any, ids: Tensor, mask: Tensor, upper: int) -> Tensor:
 
 
 def sentence(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
-    return mean_pool(lower(encoder, ids, mask, 0), mask)
+    return mean_pool(lower_states(encoder, ids, mask, 0), mask)
 
 
 def mean_pool(states: Tensor, mask: Tensor) -> Tensor:
@@ -110,7 +110,7 @@ class SpanNetwork(nn.Module):  # type: ignore[misc]
             nn.init.normal_(table.weight, std=0.02)
 
     def forward(self, states: Tensor, segments: Tensor, rows: tuple[Tensor, ...]) -> Outputs:
-        """`states` are those of `lower`; `rows` are the arrays of `Inputs` from `turn` on."""
+        """`states` are those of `lower_states`; `rows` are the arrays of `Inputs` from `turn` on."""
         return self.ask(self.read_words(states, segments), segments, rows)
 
     def read_words(self, states: Tensor, segments: Tensor) -> Tensor:

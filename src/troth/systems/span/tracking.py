@@ -10,14 +10,15 @@ import numpy as np
 
 from troth.core.records import Service, State
 from troth.systems.data import TrackerTurn
-from troth.systems.span.batches import PADDING, Floats, Inputs, Ints, inputs
+from troth.systems.span.batches import PADDING, Floats, Inputs, Ints, inputs, pad_turns
 from troth.systems.span.decode import Answers, update
-from troth.systems.span.examples import SPOKEN, Tokens, asked
+from troth.systems.span.examples import SPOKEN, Tokens, build_features
 from troth.systems.span.layout import Layout, layout
 from troth.systems.span.memory import Memory, ServiceMemory
 
 TOKENIZER = "tokenizer.json"
 AT_ONCE = 64  # texts of a schema that are encoded together
+TURNS = 32  # turns that are encoded together
 REMEMBERED = 10_000  # turns whose words are kept: 40 kB each
 Texts = Sequence[str]
 
@@ -51,6 +52,7 @@ class Tracking(ABC):
         memories: list[Memory] = [{} for _ in dialogues]
         layouts: list[dict[str, Layout]] = [{} for _ in dialogues]
         states: list[list[dict[str, State]]] = [[] for _ in dialogues]
+        self._read_ahead([turn for turns in dialogues for turn in turns])
         for number in range(max(map(len, dialogues), default=0)):
             going = [place for place, turns in enumerate(dialogues) if number < len(turns)]
             turns = [dialogues[place][number] for place in going]
@@ -61,7 +63,10 @@ class Tracking(ABC):
                 if not self.remembers_offers:
                     for memory in memories[place].values():
                         memory.offered.clear()
-            made = [asked(turn, layouts[at], memories[at], self.tokens) for at, turn in zip(going, turns, strict=True)]
+            made = [
+                build_features(turn, layouts[at], memories[at], self.tokens)
+                for at, turn in zip(going, turns, strict=True)
+            ]
             known = [layouts[place] for place in going]
             arrays = inputs(made, known, self.table, self.tokens.padding)
             answers = self.ask(self._read(arrays.ids, arrays.segments), arrays)
@@ -75,6 +80,13 @@ class Tracking(ABC):
     def forget(self) -> None:
         """Drops the words of turns that were read."""
         self._turns.clear()
+
+    def _read_ahead(self, turns: Sequence[TrackerTurn]) -> None:
+        """Encodes turns of similar length together, which needs less padding than those of one number."""
+        if len(self._turns) < REMEMBERED:
+            words = sorted((self.tokens(turn.system, turn.user) for turn in turns), key=lambda one: len(one.ids))
+            for start in range(0, len(words), TURNS):
+                self._read(*pad_turns(words[start : start + TURNS], self.tokens.padding))
 
     def _read(self, ids: Ints, segments: Ints) -> Floats:
         """The encoded words of turns. A turn is encoded once, also if it is tracked under several schemas."""
@@ -105,7 +117,7 @@ class Tracking(ABC):
         """The vectors of all queries of a service, made once."""
         known = self._tables.get(id(mine))
         if known is None:
-            new = [text for text in dict.fromkeys(mine.texts) if text not in self._vectors]
+            new = sorted({text for text in mine.texts if text not in self._vectors}, key=lambda text: (len(text), text))
             for start in range(0, len(new), AT_ONCE):
                 some = new[start : start + AT_ONCE]
                 self._vectors |= dict(zip(some, self.sentences(some), strict=True))
