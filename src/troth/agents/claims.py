@@ -224,10 +224,13 @@ class History:
         self, statement: Statement, behind: Sequence[Attempt], done: Sequence[Attempt], before: Sequence[Attempt]
     ) -> Verdict | None:
         """What the claim names must not be the object of a failed call, or another object than that of the calls."""
+        failed = [one for one in behind if one not in done]
+        if not failed and len(self.names) < 2:
+            return None
         words = {word for word in word_forms(statement.clause) if len(word) > 2 and word not in verbs()}
         reached = frozenset[str]().union(*(self._object_words(one) for one in done))
-        for one in behind:
-            if one not in done and (own := (self._object_words(one) & words) - reached):
+        for one in failed:
+            if own := (self._object_words(one) & words) - reached:
                 why = f"the call of {one.tool} for '{sorted(own)[0]}' " + (
                     "failed" if one.failed else f"has the status '{one.refusal}'"
                 )
@@ -317,6 +320,7 @@ def _mentions(one: Attempt, ids: Iterable[str]) -> bool:
     return any(_has(one, id) for id in ids)
 
 
+@text_cache
 def _shape(id: str) -> str:
     """The form of an identifier: `LC-46003` and `LC-46007` have the same."""
     shape = re.sub(r"[a-z]+", "a", id.lower().lstrip("#"))

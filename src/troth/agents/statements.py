@@ -21,6 +21,7 @@ from troth.text.sentences import locate_sentences
 
 ANY = "any"
 LONGEST = 800  # characters of a sentence; longer ones are cut
+_LINE = re.compile(rf"[^\n]{{1,{LONGEST}}}")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[^\w\s]")
 _FIRST = frozenset(("i", "we"))
@@ -137,7 +138,7 @@ def find_statements(text: str) -> tuple[Statement, ...]:
 def _split(text: str) -> Iterator[tuple[int, str]]:
     """Sentences and the lines in them, with the index of their first character."""
     for start, sentence in locate_sentences(text):
-        for line in re.finditer(rf"[^\n]{{1,{LONGEST}}}", sentence):
+        for line in _LINE.finditer(sentence):
             yield start + line.start(), line[0]
 
 
