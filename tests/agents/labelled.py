@@ -8,13 +8,15 @@ were finished.
 
     python -m tests.agents.labelled            # precision and recall of both halves
     python -m tests.agents.labelled errors     # what is missed or wrong in the development half
-    python -m tests.agents.labelled judge http://localhost:8000/v1#MODEL [CONVERSATIONS [VOTES]]
+    python -m tests.agents.labelled judge http://localhost:8000/v1#MODEL --limit 20 --votes 1
 
-The last one holds a chat model against the claims of the untouched half, or of so many of its conversations.
+The last one holds a chat model against the claims of the untouched half, or of its first conversations. `--dry-run`
+only counts the requests.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections import defaultdict
@@ -24,7 +26,7 @@ from typing import Any, NamedTuple
 
 from troth.agents.analysis import AnalysisRules, analyse
 from troth.agents.corpus import ReadTrials, join
-from troth.agents.judge import AgentJudge, open_chat_model
+from troth.agents.judge import MAX_TOKENS, AgentJudge, open_chat_model
 from troth.agents.rules import find_rule
 from troth.core.trajectories import Call, Message, Tool, Trajectory
 from troth.grounding.judge import VOTES
@@ -146,13 +148,46 @@ def compare_labels(gold: Sequence[Label], alarms: Sequence[Label]) -> tuple[dict
     return table, sorted(errors)
 
 
+class Unasked:
+    """Counts the requests that a model would get."""
+
+    name = "unasked"
+
+    def __init__(self) -> None:
+        self.lengths: list[int] = []
+
+    def generate(self, prompts: Sequence[str], **_options: Any) -> list[str]:
+        self.lengths += map(len, prompts)
+        return ["NONE"] * len(prompts)
+
+
+def compare_judge(arguments: Sequence[str]) -> None:
+    """Prints precision and recall of a judge's claims, beside those of the rules on the same conversations."""
+    parser = argparse.ArgumentParser(prog="python -m tests.agents.labelled judge")
+    parser.add_argument("model", help="a chat model, by the names that troth's backends have")
+    parser.add_argument("--limit", type=int, help="only the first N conversations")
+    parser.add_argument("--votes", type=int, default=VOTES, help="answers per conversation")
+    parser.add_argument("--dry-run", action="store_true", help="count the requests and ask nothing")
+    options = parser.parse_args(arguments)
+    if options.dry_run:
+        unasked: Any = Unasked()
+        measure_judge(AgentJudge(unasked, votes=options.votes), options.limit)
+        tokens = sum(unasked.lengths) // 4
+        print(f"{len(unasked.lengths)} requests, about {tokens} tokens to read, at most {MAX_TOKENS} written for each")
+        return
+    judge = AgentJudge(open_chat_model(options.model), votes=options.votes)
+    records = read_half(development=False)[: options.limit]
+    counts = {"judge": measure_judge(judge, options.limit)}
+    counts["rules"] = compare_labels(list(expected(records)), list(found(records)))[0]["claims"]
+    for name, own in counts.items():
+        figures = f"precision {own.precision:.2f}  recall {own.recall:.2f}"
+        print(f"{name:6} claims  {figures}  right {own.right}, wrong {own.wrong}, missed {own.missed}")
+    print(*judge.remarks, sep="\n")
+
+
 def main() -> None:
     if sys.argv[1:2] == ["judge"]:
-        model, *numbers = sys.argv[2:]
-        judge = AgentJudge(open_chat_model(model), votes=int(numbers[1]) if numbers[1:] else VOTES)
-        counts = measure_judge(judge, int(numbers[0]) if numbers else None)
-        print(f"claims: precision {counts.precision:.2f}  recall {counts.recall:.2f}", counts)
-        print(*judge.remarks, sep="\n")
+        compare_judge(sys.argv[2:])
         return
     if "errors" in sys.argv[1:]:
         print(*compare(development=True)[1], sep="\n")

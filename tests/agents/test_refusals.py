@@ -49,6 +49,37 @@ def test_what_waits_for_approval_has_been_requested() -> None:
     assert is_supported("I've submitted the request.", "submit_leave", '{"status": "pending_approval"}')
 
 
+UPGRADED = '{"id": "Z1", "cabin": "basic_economy", "status": "pending"}'
+
+
+@pytest.mark.parametrize(
+    ("answer", "supported"),
+    [
+        ("Upgrade done: you're now in economy.", [False]),
+        ("You are now in Economy!", [False]),
+        ("Your cabin is now economy.", [False]),
+        ("Upgrade done!", [True]),
+        ("Your cabin is now basic economy.", [True]),
+        ("You have been upgraded, and your cabin is now economy.", [True, False]),
+        ("The status is now confirmed.", [False]),
+        ("The status is now pending.", [True]),
+        ("Su cabina es ahora economy.", [False]),
+        ("Your seat is now by the window.", []),
+        ("Are you now in economy?", []),
+        ("Once you're now in economy, you may change it.", []),
+        ("Well done!", []),
+    ],
+)
+def test_what_holds_now_is_compared_with_the_result(answer: str, supported: list[bool]) -> None:
+    first = Message("assistant", calls=(Call("get_booking", {"id": "Z1"}),))
+    upgrade = Message("assistant", calls=(Call("update_booking", {"id": "Z1", "cabin": "economy"}),))
+    results = [Message("tool", text) for text in ('{"id": "Z1", "status": "confirmed"}', UPGRADED)]
+    trial = Trajectory("t", (first, results[0], upgrade, results[1], Message("assistant", answer)))
+    claims = list(action_claims(trial, Toolbox({"update_booking": Tool("update_booking")})))
+    assert [claim.supported for claim in claims] == supported
+    assert all(claim.supported or "the result has" in claim.reason for claim in claims)
+
+
 @pytest.mark.parametrize(
     ("text", "dates"),
     [

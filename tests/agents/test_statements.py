@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.limits import grows_too_fast
+from troth.agents.claims import find_states
 from troth.agents.statements import find_statements, tool_families
 
 DONE = """\
@@ -48,6 +49,7 @@ The discount was applied to your order.
 I credited your account with $20.
 Done, your email is updated.
 Transfer complete.
+Upgrade done!
 Payment successful.
 I've extended your loan by two weeks.
 I have escalated this to our supervisor.
@@ -138,3 +140,8 @@ def test_a_tool_does_what_its_first_verb_says() -> None:
 )
 def test_long_texts_take_linear_time(unit: str) -> None:
     assert not grows_too_fast(find_statements, unit, 5_000)
+
+
+@pytest.mark.parametrize("unit", ["You're now in a. Order placed! ", "it is now ", "is now booked, ", "now is"])
+def test_long_texts_about_what_holds_now_take_linear_time(unit: str) -> None:
+    assert not grows_too_fast(find_states, unit, 5_000)

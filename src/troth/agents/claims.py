@@ -3,46 +3,51 @@
 What an assistant says that it did (`troth.agents.statements`) is compared with the calls before it. A claim is
 supported if a call succeeded whose tool does what the verb says, for the object that the claim names: its identifier,
 or the name that an earlier result gives to the identifier. The result must not deny it (a refused status, another value
-than the one that was asked for and is claimed). Verbs that any action can bring about (processed, confirmed, done) are
-supported by any call that changes something, and so is a verb for which there is no tool, unless it is one of sending,
-moving money, renewing, resetting or deploying. What a result reports ("status": "cancelled") may be reported.
+than the one that was asked for and is claimed). What is said to hold now ("you're now in economy") is a claim where the
+result of a call that changed something has the field. Verbs that any action can bring about (processed, confirmed,
+done) are supported by any call that changes something, and so is a verb for which there is no tool, unless it is one of
+sending, moving money, renewing, resetting or deploying. What a result reports ("status": "cancelled") may be reported.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import msgspec
-
-from troth.agents.arithmetic import MONEY
 from troth.agents.mentions import find_codes, find_mentions
-from troth.agents.provenance import is_identifier, key_words, leaves
-from troth.agents.sources import SPELT, decode_json, has_part, walk_objects, word_forms
-from troth.agents.statements import ANY, Statement, families, find_statements, tool_families, verbs
-from troth.agents.tools import READING, Toolbox, has_failed, tool_words
+from troth.agents.outcomes import Attempt, find_contradiction, has_id, is_same_field
+from troth.agents.provenance import is_identifier, key_words
+from troth.agents.sources import decode_json, has_part, walk_objects, word_forms
+from troth.agents.statements import (
+    ANY,
+    Statement,
+    families,
+    find_statements,
+    is_blocker,
+    split_lines,
+    tool_families,
+    verbs,
+)
+from troth.agents.tools import READING, Toolbox, tool_words
 from troth.core.text_cache import text_cache
-from troth.core.trajectories import LocatedCall, Trajectory
-from troth.text.facts import normalize_number
-from troth.text.lexicon import load_table, word_set
+from troth.core.trajectories import Trajectory
+from troth.text.lexicon import load_table
 
-STATUS = frozenset(("status", "state", "result", "outcome", "estado"))
-OUTCOMES = frozenset(("target", "actual", "filled", "tickets", "count", "quantity"))  # keys of what a call came to
 NAMES = frozenset(("name", "title", "label", "product", "item", "subject", "titel", "nombre", "room", "device"))
 IDS = frozenset(("id", "sku", "number", "code"))
-EXECUTED = frozenset(("executed", "performed", "done", "successful"))  # fields of a result that may be false
+STATE = "state"  # family of what is said to hold now
 MOST_NAMES = 5  # tools that a reason names
-# "Transfer declined.", "Sorry, the transfer was rejected": the first sentence of a result in plain text.
-_REFUSED = re.compile(
-    r"[^.:;!?\n{\[]{0,60}\b(declined|rejected|denied|refused|could not|cannot|was not|exceeded|failed)\b(?!\s\w+:)",
+_NUMBER = re.compile(r"(?<![\w.,#-])\d{4,}(?![\w,]|\.\d)")
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]*\w")
+# "You're now in economy", "the status is now shipped": the words after it are what holds.
+_NOW = re.compile(
+    r"(?:\b(?:is|are|ist|sind|es|está)|['’](?:re|s))\s(?:now|jetzt|nun|ahora)\b|\b(?:now|ahora)\s(?:is|are|es|está)\b",
     re.IGNORECASE,
 )
-_WAITING = re.compile(r"pending|awaiting|requires", re.IGNORECASE)
-_NUMBER = re.compile(r"(?<![\w.,#-])\d{4,}(?![\w,]|\.\d)")
-_LETTERS_OR_DIGITS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
-_MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]*\w")
+_PREDICATE = re.compile(r"(?:[^,;:.!?\n]|\.(?=\w))*")
 _ENDING = re.compile(r"(?:ending|ends|end) (?:in|with) \W*(\d{3,})", re.IGNORECASE)
 
 
@@ -60,52 +65,6 @@ class ActionClaim(NamedTuple):
     evidence: int | None = None  # the message that contradicts it
 
 
-class Attempt:
-    """A call that may stand behind a claim: what it was asked to do, and what came of it."""
-
-    def __init__(self, trial: Trajectory, located: LocatedCall) -> None:
-        self.located, self.tool = located, located.call.tool
-        self.result = "" if located.result is None else trial.messages[located.result].text
-        self.failed = has_failed(trial, located)
-
-    @cached_property
-    def arguments(self) -> list[tuple[str, Any]]:
-        return [(leaf.argument, leaf.value) for leaf in leaves(self.located.call.arguments, None)]
-
-    @cached_property
-    def text(self) -> str:
-        """Arguments and result, in lower case."""
-        return f"{msgspec.json.encode(self.located.call.arguments).decode()} {self.result}".lower()
-
-    @cached_property
-    def argument_words(self) -> frozenset[str]:
-        return frozenset[str]().union(*(word_forms(str(value)) for _, value in self.arguments))
-
-    @cached_property
-    def fields(self) -> dict[str, Any]:
-        """The fields of a result that is a JSON object."""
-        value = decode_json(self.result)
-        return value if isinstance(value, dict) else {}
-
-    @cached_property
-    def refusal(self) -> str:
-        """The status by which the result denies what was asked for; empty if there is none."""
-        for key, value in self.fields.items():
-            if key.lower() in STATUS and isinstance(value, str):
-                status = value.lower().replace(" ", "_").replace("-", "_")
-                if {status, status.partition("_")[0]} & word_set("refusals", "speech"):
-                    return value
-            if value is False and (key in EXECUTED or key.startswith(tuple(tool_words(self.tool)[:1]))):
-                return f"{key}: false"  # "transferred": false of transfer_money
-        text = None if self.fields else _REFUSED.match(self.result)
-        return text[1] if text else ""
-
-    def denies(self, verb: str) -> bool:
-        """Whether the call failed or was refused. What waits for approval has still been requested."""
-        is_asked = _WAITING.match(self.refusal) and verb in word_set("asking", "speech")
-        return self.failed or bool(self.refusal and not is_asked)
-
-
 class Verdict(NamedTuple):
     """Whether a claim is supported, by which message; else why not, and which message shows it."""
 
@@ -118,15 +77,52 @@ class Verdict(NamedTuple):
 def action_claims(trial: Trajectory, toolbox: Toolbox) -> Iterator[ActionClaim]:
     """Every claim of a done action in the assistant's answers, in order."""
     texts = [(index, m.text) for index, m in enumerate(trial.messages) if m.role == "assistant" and m.text]
-    found = [(index, statement) for index, text in texts for statement in find_statements(text)]
-    if not found:
+    found = [(index, find_statements(text), find_states(text)) for index, text in texts]
+    if not any(statements or states for _, statements, states in found):
         return
     history = History(trial, toolbox)
-    for index, statement in found:
-        verdict = history.judge(statement, index)
-        if verdict is not None:
-            text = statement.sentence.strip()
-            yield ActionClaim(index, statement.start, statement.end, text, statement.verb, *verdict)
+    for index, statements, states in found:
+        verdicts = {one: history.judge(one, index) for one in statements}
+        groups = _group_statements(trial.messages[index].text) if states else defaultdict(list)
+        for state in states:
+            same = next((one for one in groups[state.offset] if _overlap(one, state)), state)
+            verdict = history.judge_state(state, index)
+            if same is state or (verdict is not None and not verdict.supported):  # "the status is now confirmed"
+                verdicts[same] = verdict
+        for statement, verdict in verdicts.items():
+            if verdict is not None:
+                text = statement.sentence.strip()
+                yield ActionClaim(index, statement.start, statement.end, text, statement.verb, *verdict)
+
+
+@text_cache
+def find_states(text: str) -> tuple[Statement, ...]:
+    """What a text says to hold now, where no statement that something was done says it; the clause is what follows."""
+    states = []
+    statements = _group_statements(text)
+    for offset, sentence in split_lines(text) if _NOW.search(text) else ():
+        for match in _NOW.finditer(sentence):
+            predicate = _PREDICATE.match(sentence, match.end())
+            before = sentence[: match.start()].lower().replace("’", "'").split()
+            if predicate is None or sentence.rstrip().endswith("?") or any(map(is_blocker, before)):
+                continue
+            span = offset + match.start(), offset + match.end() + len(predicate[0].rstrip())
+            state = Statement(*span, match[0], STATE, False, True, sentence, offset, predicate[0])
+            if not any(predicate[0] in one.clause and not _overlap(one, state) for one in statements[offset]):
+                states.append(state)
+    return tuple(states)
+
+
+def _group_statements(text: str) -> defaultdict[int, list[Statement]]:
+    """The statements of a text by the sentence that they stand in."""
+    groups: defaultdict[int, list[Statement]] = defaultdict(list)
+    for one in find_statements(text):
+        groups[one.offset].append(one)
+    return groups
+
+
+def _overlap(one: Statement, other: Statement) -> bool:
+    return one.start < other.end and other.start < one.end
 
 
 class History:
@@ -175,6 +171,26 @@ class History:
                 return Verdict(True, report)
         return verdict
 
+    def judge_state(self, statement: Statement, index: int) -> Verdict | None:
+        """The verdict on what is said to hold now; None if no result of a call that changed something shows it."""
+        subject = word_forms(statement.sentence[: statement.start - statement.offset])
+        before = [one for one in self.attempts if one.located.message < index and not one.failed]
+        for one in reversed(before):
+            for key, result in one.fields.items():
+                known = [value for argument, value in one.arguments if is_same_field(argument, key)]
+                known += self._values(key, index) if key_words(key) <= subject else ()
+                if isinstance(result, str) and any(_says(statement.clause, value) for value in known):
+                    shown = self._values(key, index, one.located.message)
+                    if any(_says(statement.clause, value) for value in shown):
+                        return Verdict(True, one.located.message)
+                    return Verdict(False, None, f"the result has {key} = {result}", one.located.result)
+        return None
+
+    def _values(self, key: str, end: int, start: int = 0) -> list[Any]:
+        """The values of a field in the results among some messages."""
+        results = (message.text for message in self.trial.messages[start:end] if message.role == "tool")
+        return [record[key] for text in results for record in walk_objects(decode_json(text)) if key in record]
+
     def _compare(self, statement: Statement, behind: Sequence[Attempt], before: Sequence[Attempt]) -> Verdict:
         """Compares a statement with the calls that may stand behind it, which are some of those before it."""
         done = [one for one in behind if not one.denies(statement.verb)]
@@ -190,7 +206,7 @@ class History:
         matching = [one for one in done if _mentions(one, _identifiers(statement.clause))] or done
         last = matching[-1]
         for one in matching[::-1]:
-            reason = _contradiction(statement, one)
+            reason = find_contradiction(statement.clause, one)
             if not reason:
                 return Verdict(True, one.located.message)
         return Verdict(False, None, reason, last.located.result)
@@ -218,16 +234,19 @@ class History:
         """Whether a result that names the identifier also has an argument of a call: the order of a charge."""
         texts = [message.text.lower() for message in self.trial.messages if message.role == "tool"]
         values = [str(value).lower() for one in done for _, value in one.arguments if is_identifier(str(value))]
-        return any(_is_in(id.lower(), text) and any(_is_in(value, text) for value in values) for text in texts)
+        return any(has_id(id.lower(), text) and any(has_id(value, text) for value in values) for text in texts)
 
     def _check_objects(
         self, statement: Statement, behind: Sequence[Attempt], done: Sequence[Attempt], before: Sequence[Attempt]
     ) -> Verdict | None:
         """What the claim names must not be the object of a failed call, or another object than that of the calls."""
+        failed = [one for one in behind if one not in done]
+        if not failed and len(self.names) < 2:
+            return None
         words = {word for word in word_forms(statement.clause) if len(word) > 2 and word not in verbs()}
         reached = frozenset[str]().union(*(self._object_words(one) for one in done))
-        for one in behind:
-            if one not in done and (own := (self._object_words(one) & words) - reached):
+        for one in failed:
+            if own := (self._object_words(one) & words) - reached:
                 why = f"the call of {one.tool} for '{sorted(own)[0]}' " + (
                     "failed" if one.failed else f"has the status '{one.refusal}'"
                 )
@@ -257,6 +276,12 @@ class History:
             if any(_is_affirmed(word, message.text) for word in named):
                 return index
         return None
+
+
+def _says(text: str, value: Any) -> bool:
+    """Whether a text has a value of at least three letters, however it joins the words of it."""
+    plain, part = (re.sub(r"[_-]+", " ", str(one).lower()) for one in (text, value))
+    return len(part) > 2 and not part.isdecimal() and has_part(plain, part)
 
 
 def _describe_miss(statement: Statement, id: str, before: Sequence[Attempt]) -> str:
@@ -301,14 +326,10 @@ def _identifiers(clause: str) -> tuple[str, ...]:
     return tuple({id.lstrip("#").lower(): id.lstrip("#") for id in ids}.values())
 
 
-def _is_in(id: str, text: str) -> bool:
-    return has_part(text, id, _LETTERS_OR_DIGITS.__contains__)
-
-
 def _has(one: Attempt, id: str) -> bool:
     """Whether a call has an identifier in its arguments or its result; of digits alone, the last ones are enough."""
     id = id.lower()
-    if _is_in(id, one.text):
+    if has_id(id, one.text):
         return True
     return id.isdecimal() and has_part(one.text, id, str.isdecimal, before=False)
 
@@ -317,6 +338,7 @@ def _mentions(one: Attempt, ids: Iterable[str]) -> bool:
     return any(_has(one, id) for id in ids)
 
 
+@text_cache
 def _shape(id: str) -> str:
     """The form of an identifier: `LC-46003` and `LC-46007` have the same."""
     shape = re.sub(r"[a-z]+", "a", id.lower().lstrip("#"))
@@ -327,71 +349,3 @@ def _is_affirmed(word: str, text: str) -> bool:
     """Whether a result says a word of its own, rather than as the name of a field that is false or empty."""
     denied = rf'"{word}"\s*:\s*(?:false|null|0|""|"no"|\[\])|\bnot {word}'
     return re.search(rf"(?<![a-z]){word}(?![a-z])", re.sub(denied, "", text.lower())) is not None
-
-
-def _contradiction(statement: Statement, one: Attempt) -> str:
-    """Why the result of a call is not what a claim says; empty if it may be."""
-    said = _said_values(statement.clause)
-    for argument, value in one.arguments:
-        if not _is_said(value, said, statement.clause):
-            continue
-        for key, result in one.fields.items():
-            if _same_field(argument, key) and _differs(value, result):
-                return f"the result has {key} = {result}"
-    numbers = {number for number in _said_values(statement.clause, money=False) if len(number) < 7}
-    counts = {_write(value) for _, value in one.arguments if isinstance(value, int | float)}
-    if (
-        numbers
-        and len(counts) == 1
-        and numbers.isdisjoint(counts)
-        and not any(_is_in(number, one.text) for number in numbers)
-    ) and all(
-        len(number) < 3 or not number.isdecimal() or any(len(c) == len(number) for c in counts) for number in numbers
-    ):
-        return f"the call of {one.tool} has {', '.join(sorted(counts))}, not {', '.join(sorted(numbers))}"
-    return ""
-
-
-def _said_values(clause: str, *, money: bool = True) -> set[str]:
-    """Numbers of a clause, in digits or in words; not those of codes, dates and durations."""
-    spans = [(code.start, code.end) for code in find_codes(clause)]
-    mentions = (
-        m for m in find_mentions(clause) if m.kind == "number" and not any(a < m.end and m.start < b for a, b in spans)
-    )
-    numbers = {
-        mention.value
-        for mention in mentions
-        if not _is_other_amount(mention.unit) and (money or mention.unit not in MONEY)
-    }
-    return numbers | {
-        SPELT[word] for word in word_forms(clause) if word in SPELT and word not in ("one", "uno", "eins")
-    }
-
-
-def _is_other_amount(unit: str) -> bool:
-    return unit in ("percent", "minute", "hour", "day", "week", "month", "year")
-
-
-def _is_said(value: Any, said: set[str], clause: str) -> bool:
-    if isinstance(value, str):
-        return bool(value) and has_part(clause.lower(), value.lower())
-    return _write(value) in said
-
-
-def _write(value: float) -> str:
-    return normalize_number(repr(value).lstrip("-")) if isinstance(value, int | float) else str(value)
-
-
-def _same_field(argument: str, key: str) -> bool:
-    own, other = key_words(argument) - {"new", "id"}, key_words(key) - {"new", "id"}
-    return bool(own and other) and (own <= other or other <= own or bool(other & OUTCOMES))
-
-
-def _differs(value: Any, result: Any) -> bool:
-    if isinstance(result, bool) or not isinstance(result, str | int | float):
-        return False
-    if isinstance(value, int | float) or isinstance(result, int | float):
-        return isinstance(value, int | float) and isinstance(result, int | float) and float(value) != float(result)
-    return value.lower() != result.lower() and value.lower() not in word_forms(
-        result.replace("_", "-").replace("-", "")
-    )

@@ -72,12 +72,11 @@ def check_call(call: Call, toolbox: Toolbox) -> SchemaVerdict:
         return SchemaVerdict("the arguments are not a JSON object")
     if not toolbox.tools:
         return SchemaVerdict()
-    tool = toolbox.tools.get(call.tool)
-    if tool is None:
+    if call.tool not in toolbox.tools:
         return SchemaVerdict(f"there is no tool '{call.tool}'")
-    if is_too_deep(tool.parameters) or is_too_deep(call.arguments):
+    parameters = toolbox.schemas[call.tool]
+    if parameters is None or is_too_deep(call.arguments):
         return SchemaVerdict(unchecked=TOO_DEEP)
-    parameters = msgspec.json.encode(tool.parameters)
     if (plain := _plain_schema(parameters)) is not None and plain.allows(call.arguments):
         return SchemaVerdict()
     validator = _validator(parameters)

@@ -27,6 +27,7 @@ from troth.text.lexicon import word_set
 
 SOURCES = ("tools", "user", "system")
 LONGEST = 6  # words
+_PLAIN = (str, int, float)
 SMALLEST = 10.0
 _MAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _PREFIXED = re.compile(r"[A-Za-z]{1,5}[-_#]?(\d{4,})")  # `LC-46003`, which a customer may call 46003
@@ -58,7 +59,7 @@ def leaves(value: Any, schema: Any, path: str = "") -> Iterator[Leaf]:
         items = schema.get("items") if isinstance(schema, dict) else None
         for index, inner in enumerate(value):
             yield from leaves(inner, items, f"{path}.{index}")
-    elif isinstance(value, str | int | float) and not isinstance(value, bool):
+    elif isinstance(value, _PLAIN) and not isinstance(value, bool):
         yield Leaf(path, value, schema)
 
 

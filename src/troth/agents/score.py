@@ -18,7 +18,7 @@ from troth.agents.metrics import BY_TOOL, JUDGED, METRICS, UNREAD, select_metric
 from troth.agents.rules import MatchingRule, find_rule
 from troth.agents.states import PROFILE
 from troth.agents.support import CONTEXT
-from troth.agents.unread import NOT_READ, count_unread, reading_notes, unread_parts, unscored_trials
+from troth.agents.unread import NOT_READ, count_unjudged, count_unread, reading_notes, unread_parts, unscored_trials
 from troth.core.data_options import format_option
 from troth.core.decode import reading
 from troth.core.digest import digest
@@ -225,7 +225,9 @@ def cells(
         parts = metric.compute(system)
         scarce = [need for need in metric.needs if need in ("trials", "usage")]
         unread = "transcript" in metric.needs and any(trial.trial.unread for trial in system.trials)
-        nothing = NO_VOTE if "judge" in metric.needs else NOT_READ if unread else NOTHING
+        nothing = NOT_READ if unread else NOTHING
+        if "judge" in metric.needs:
+            nothing = next((reason for reason, _ in count_unjudged(system, metric).most_common(1)), NO_VOTE)
         reason = REASONS[(lacking or scarce)[0]] if lacking or scarce else nothing
         if lacking:
             parts = parts.take(parts.den < 0)

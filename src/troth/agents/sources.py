@@ -27,6 +27,7 @@ KINDS = {"tool": "tools", "user": "user", "system": "system"}  # role to kind of
 CALLS = "calls"  # what the assistant passed to tools
 LONGEST_COUNTED = 12  # numbers in a message from which others are calculated without being named again
 
+_NUMBER = (int, float)
 _WORD = re.compile(r"\w+", re.UNICODE)
 _DIGIT = re.compile(r"\d")
 _LOWER = re.compile(r"\b[a-zß-öø-ÿ]{2,}\b")
@@ -163,7 +164,7 @@ def _walk(value: Any, unit: str, leaves: Leaves) -> None:
         leaves.lengths.add(len(value))
         for inner in value:
             _walk(inner, unit, leaves)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
+    elif isinstance(value, _NUMBER) and not isinstance(value, bool):
         leaves.numbers.append(Mention("number", write_number(value), 0, 0, unit))
 
 
@@ -176,7 +177,7 @@ def read_objects(text: str) -> tuple[tuple[frozenset[str], tuple[tuple[float, st
             (float(abs(value)), unit_of_key(key))
             for fields in (record, *(inner for inner in record.values() if isinstance(inner, dict)))
             for key, value in fields.items()
-            if isinstance(value, int | float) and not isinstance(value, bool)
+            if isinstance(value, _NUMBER) and not isinstance(value, bool)
         ]
         ids = frozenset(value.lower() for value in record.values() if isinstance(value, str) and " " not in value)
         if ids and 0 < len(numbers) <= LONGEST_COUNTED:
@@ -321,14 +322,13 @@ class Sources:
         ends = (index for items in held for word, index in items if word.endswith(digits))
         return min((index for index in ends if index < before), default=None)
 
-    def text(self, text: str, before: int, sources: Iterable[str]) -> int | None:
+    def text(self, text: str, before: int, sources: Collection[str]) -> int | None:
         """The first message before `before` that holds a text word for word, or all its words; None if none does."""
-        allowed = {role for role, kind in KINDS.items() if kind in set(sources)}
         wanted = word_forms(text)
         if any(self.find("word", word, before, sources) is None for word in wanted):
             return None
         for index, message in enumerate(self.trial.messages[:before]):
-            if message.role in allowed and word_forms(message.text) >= wanted:
+            if KINDS.get(message.role) in sources and word_forms(message.text) >= wanted:
                 return index
         return None
 

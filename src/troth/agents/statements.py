@@ -21,6 +21,7 @@ from troth.text.sentences import locate_sentences
 
 ANY = "any"
 LONGEST = 800  # characters of a sentence; longer ones are cut
+_LINE = re.compile(rf"[^\n]{{1,{LONGEST}}}")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[^\w\s]")
 _FIRST = frozenset(("i", "we"))
@@ -34,7 +35,9 @@ _GERMAN_HAVE, _GERMAN_WAS = frozenset(("habe", "haben")), frozenset(("wurde", "w
 _GERMAN_IS = frozenset(("ist", "sind"))
 _SPANISH_HAVE, _SPANISH_BE = frozenset(("he", "hemos")), frozenset(("ha", "han"))
 _SPANISH_IS = frozenset(("está", "están", "queda", "quedan", "fue", "fueron", "quedó"))
+_ENDS = frozenset(("complete", "completed", "successful"))
 _JOINED = frozenset(("and", ",", "then", "und", "y", "e", "&"))
+_JOINTS = _JOINED | {"but", ";", "aber", "pero"}
 _AFTER_STATE = re.compile(
     r"\s*(?:[.,;:!*)(—–-]|$|(?:and|for|to|until|on|at|in|as|with|from|now|successfully|through)\b)"
 )
@@ -111,6 +114,11 @@ def _base_verbs() -> dict[str, str]:
 
 
 @cache
+def _tool_verbs() -> frozenset[str]:
+    return frozenset[str]().union(*(family.tools for family in families().values()))
+
+
+@cache
 def tool_families(tool: str) -> frozenset[str]:
     """The families that a tool belongs to, by the words of its name."""
     for word in tool_words(tool):  # the first verb says it: `close_issue` does not issue anything
@@ -126,7 +134,7 @@ def find_statements(text: str) -> tuple[Statement, ...]:
     words = set(_LETTERS.findall(text.lower()))
     if words.isdisjoint(verbs()) and words.isdisjoint(_base_verbs()) and not _done_pattern().search(text):
         return ()
-    for offset, sentence in _split(text):
+    for offset, sentence in split_lines(text):
         if sentence.rstrip(" *_)\"'”’").endswith("?") or "¿" in sentence:
             continue
         own = list(_read_sentence(sentence, offset, text))
@@ -134,10 +142,10 @@ def find_statements(text: str) -> tuple[Statement, ...]:
     return tuple(statements)
 
 
-def _split(text: str) -> Iterator[tuple[int, str]]:
+def split_lines(text: str) -> Iterator[tuple[int, str]]:
     """Sentences and the lines in them, with the index of their first character."""
     for start, sentence in locate_sentences(text):
-        for line in re.finditer(rf"[^\n]{{1,{LONGEST}}}", sentence):
+        for line in _LINE.finditer(sentence):
             yield start + line.start(), line[0]
 
 
@@ -331,13 +339,16 @@ def _is_joined(tokens: Sequence[SentenceToken], last: int, index: int) -> bool:
 
 def _is_blocked(tokens: Sequence[SentenceToken], index: int) -> bool:
     """Whether the part of the sentence before a verb makes it a condition, a plan, a wish or a denial."""
-    blockers = word_set("blockers", "speech")
     start = max((at + 1 for at in range(index) if tokens[at].word in (";", "—", ":")), default=0)
-    for token in tokens[start:index]:
-        if token.word.endswith("n't") or (token.word in blockers and not (token.word == "may" and token.is_capital)):
-            return True
+    if any(is_blocker(token.word) and not (token.word == "may" and token.is_capital) for token in tokens[start:index]):
+        return True
     after = [token.word for token in tokens[index + 1 : index + 3]]
     return after[:1] in (["werden"], ["sein"]) or after[:2] == ["worden", "sein"]
+
+
+def is_blocker(word: str) -> bool:
+    """Whether what follows a word is a condition, a plan, a wish or a denial."""
+    return word.endswith("n't") or word in word_set("blockers", "speech")
 
 
 def _clause_start(tokens: Sequence[SentenceToken], index: int, known: dict[str, tuple[str, str]]) -> int:
@@ -356,11 +367,7 @@ def _clause_end(tokens: Sequence[SentenceToken], index: int, known: dict[str, tu
     finite = _IS | _WAS | _HAVE | {"will", "stays", "remains", "costs", "ist", "kostet", "bleibt", "es", "llega"}
     for at in range(index + 1, len(tokens)):
         if tokens[at].word in known or tokens[at].word in finite:
-            joints = [
-                n
-                for n in range(index + 1, at)
-                if tokens[n].word in _JOINED or tokens[n].word in ("but", ";", "aber", "pero")
-            ]
+            joints = [n for n in range(index + 1, at) if tokens[n].word in _JOINTS]
             return tokens[joints[-1]].start if joints else tokens[at].start
         if tokens[at].word in (";", "!"):
             return tokens[at].start
@@ -378,11 +385,8 @@ def _read_done(sentence: str, offset: int) -> list[Statement]:
     for match in _done_pattern().finditer(sentence):
         before = sentence[: match.start()]
         words = {token.lower() for token in re.findall(r"[\w'’]+", before)}
-        is_short = len(words) <= 2 and match[1].lower() in (
-            "complete",
-            "completed",
-            "successful",
-        )  # "Transfer complete."
+        ends = _ENDS.union(("done",) if not words.isdisjoint(_tool_verbs()) else ())
+        is_short = len(words) <= 2 and match[1].lower() in ends  # "Transfer complete.", "Upgrade done."
         if words & word_set("blockers", "speech") or not (is_short or _BEFORE_DONE.search(before)):
             continue
         if match[1].lower() != "taken care of" and not re.match(r"\s*(?:[.!,:;*)—–]|$)", sentence[match.end() :]):

@@ -42,6 +42,7 @@ ENDINGS = ("s", "n", "e", "es", "en", "er", "in")
 _UPPER = re.compile(r"\b[A-Z]{3,}\b")
 _CAPITAL = r"[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]+"
 _NAME = re.compile(rf"\b{_CAPITAL}(?:[ '-]{_CAPITAL})+\b|(?<=[a-zß-ÿ,] ){_CAPITAL}(?<=\w{{3}})\b")
+_CODE_PART = re.compile(r"\w+")
 _PART = re.compile(r"[^\W\d_]+")
 _MARK = re.compile(r"(?:^|\n)\s*(?:[-*•]\s*)?\**$")
 _LABEL = re.compile(
@@ -117,12 +118,11 @@ class AnswerCheck:
             if not derived:
                 break
             supports = [supported or position in derived for position, supported in enumerate(supports)]
-        dates = self.seen.moments("date", self.index, self.sources)
         for position, mention in enumerate(mentions):
             supported = supports[position]
             if mention.kind == "weekday":
                 supported = self._weekday_agrees(
-                    mentions[max(0, position - 1) : position + 2], mention, dates, named=supported
+                    mentions[max(0, position - 1) : position + 2], mention, named=supported
                 )
             if mention.kind == "number" and not self._is_checked(mention):
                 continue
@@ -186,10 +186,9 @@ class AnswerCheck:
         decimals = len(self.text[mention.start : mention.end].replace(",", ".").partition(".")[2])
         return follows(mention, decimals if "." in mention.value or decimals < 3 else 0, basis)
 
-    def _weekday_agrees(
-        self, beside: Sequence[Mention], weekday: Mention, dates: Sequence[Mention], *, named: bool
-    ) -> bool:
+    def _weekday_agrees(self, beside: Sequence[Mention], weekday: Mention, *, named: bool) -> bool:
         """Whether a weekday is that of the date beside it; without one, whether it was named or is a known date's."""
+        dates = self.seen.moments("date", self.index, self.sources)
         for mention in beside:
             gaps = ((weekday.end, mention.start), (mention.end, weekday.start))
             if mention.kind == "date" and any(_BESIDE.fullmatch(self.text, *gap) for gap in gaps):
@@ -209,7 +208,7 @@ class AnswerCheck:
 
     def _find_code(self, code: str) -> int | None:
         """The last of the messages in which the parts of a code are first seen."""
-        sources = [self.find("word", part) for part in re.findall(r"\w+", code.lower())]
+        sources = [self.find("word", part) for part in _CODE_PART.findall(code.lower())]
         known = [source for source in sources if source is not None]
         return max(known) if known and len(known) == len(sources) else None
 
@@ -223,13 +222,14 @@ class AnswerCheck:
 
     def names(self) -> Iterator[Detail]:
         months, weekdays = calendar()
-        common = (word_set("headings"), word_set("sentence_openers"), self.seen.lower_words)
+        common = (word_set("headings"), word_set("sentence_openers"))
         for match in _NAME.finditer(self.text):
             parts = [part.lower() for part in _PART.findall(match[0])]
             words = [
                 word for word in parts
                 if word not in months and word not in weekdays
                 and all({word, word.removesuffix("s")}.isdisjoint(words) for words in common)
+                and {word, word.removesuffix("s")}.isdisjoint(self.seen.lower_words)
             ]  # fmt: skip
             if not words or _HEADING.match(self.text, match.end()) or self._is_asked(match.start(), match.end()):
                 continue

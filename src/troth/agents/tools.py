@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
+import msgspec
+
 from troth.agents.sources import decode_json
+from troth.core.decode import is_too_deep
+from troth.core.text_cache import text_cache
 from troth.core.trajectories import LocatedCall, Message, Tool, Trajectory
 from troth.text.identifiers import split_identifier
 
@@ -37,6 +41,7 @@ _FAILED = re.compile(
 )
 _WRAPPERS = ("data", "response", "result", "body", "output")  # fields that may hold the result itself
 _HTTP_STATUS = ("status", "status_code", "statusCode", "http_status")
+_ERROR_FIELDS = frozenset(("error", "errors", "isError", "success", "ok", "code", *_HTTP_STATUS))
 
 
 def tool_words(name: str) -> list[str]:
@@ -63,10 +68,24 @@ class Toolbox:
             return name in self.writing
         if (tool := self.tools.get(name)) is not None and tool.writes is not None:
             return tool.writes
-        parts = tool_words(name)
-        handoff = parts[:1] in (["transfer"], ["hand"], ["escalate"]) and not HANDOFF.isdisjoint(parts)
-        reads = bool(parts and parts[0] in READING) or not READING_ELSEWHERE.isdisjoint(parts)
-        return not reads and not handoff
+        return _sounds_writing(name)
+
+    @cached_property
+    def schemas(self) -> dict[str, bytes | None]:
+        """The schema of each tool's arguments as JSON; None if it is nested too deeply."""
+        return {
+            name: None if is_too_deep(tool.parameters) else msgspec.json.encode(tool.parameters)
+            for name, tool in self.tools.items()
+        }
+
+
+@lru_cache(maxsize=4096)
+def _sounds_writing(name: str) -> bool:
+    """Whether a tool changes something, by the words of its name."""
+    parts = tool_words(name)
+    handoff = parts[:1] in (["transfer"], ["hand"], ["escalate"]) and not HANDOFF.isdisjoint(parts)
+    reads = bool(parts and parts[0] in READING) or not READING_ELSEWHERE.isdisjoint(parts)
+    return not reads and not handoff
 
 
 def has_failed(trajectory: Trajectory, call: LocatedCall) -> bool:
@@ -76,9 +95,14 @@ def has_failed(trajectory: Trajectory, call: LocatedCall) -> bool:
 
 def is_error(result: Message) -> bool:
     """Whether a tool's result is an error: marked as one, or by how it begins, or by an `error` in its JSON."""
-    if result.error or _FAILED.match(result.text):
+    return result.error or _reports_error(result.text)
+
+
+@text_cache
+def _reports_error(text: str) -> bool:
+    if _FAILED.match(text):
         return True
-    value = decode_json(result.text)
+    value = decode_json(text)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, dict):
@@ -88,6 +112,8 @@ def is_error(result: Message) -> bool:
 
 def _has_error(fields: Mapping[str, Any]) -> bool:
     """Whether the fields of a result say that the call failed."""
+    if _ERROR_FIELDS.isdisjoint(fields):
+        return False
     if fields.get("error") or fields.get("errors") or fields.get("isError") is True:
         return True
     if any(str(fields.get(key)).lower() == "false" for key in ("success", "ok")):

@@ -35,9 +35,14 @@ def unscored_trials(system: AgentAnalysis, metrics: Sequence[Metric]) -> Iterato
         if unread and "transcript" in metric.needs:
             yield UnscoredCount(system.name, metric.name, NOT_READ, unread)
         if "judge" in metric.needs:
-            verdicts = (getattr(one.judged, metric.name.removeprefix("judge_"), None) for one in system.trials)
-            missing = Counter(verdict.missing for verdict in verdicts if verdict is not None and verdict.missing)
-            yield from (UnscoredCount(system.name, metric.name, reason, count) for reason, count in missing.items())
+            missing = count_unjudged(system, metric).items()
+            yield from (UnscoredCount(system.name, metric.name, reason, count) for reason, count in missing)
+
+
+def count_unjudged(system: AgentAnalysis, metric: Metric) -> Counter[str]:
+    """Trials to which a judge gave no value, by the reason."""
+    verdicts = (getattr(one.judged, metric.name.removeprefix("judge_"), None) for one in system.trials)
+    return Counter(verdict.missing for verdict in verdicts if verdict is not None and verdict.missing)
 
 
 def reading_notes(system: AgentAnalysis) -> Iterator[Note]:

@@ -14,6 +14,7 @@ DECODING_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 NOT_UTF8 = "not valid UTF-8"
 TOO_DEEP = "nested too deeply"
 MAX_DEPTH = 100  # lists and objects inside each other; recursive functions fail at a few hundred
+_CONTAINERS = (dict, list, tuple)
 
 
 @contextmanager
@@ -47,16 +48,14 @@ def explain(error: BaseException) -> str:
 
 def is_too_deep(value: Any) -> bool:
     """Whether a JSON value has more than `MAX_DEPTH` lists and objects inside each other."""
-    if not isinstance(value, dict | list | tuple):
-        return False
-    level = [value]
-    for _ in range(MAX_DEPTH + 1):
+    level = [value] if value and isinstance(value, _CONTAINERS) else []
+    for _ in range(MAX_DEPTH):
+        if not level:
+            return False
         level = [
             item
             for outer in level
-            if isinstance(outer, dict | list | tuple)
             for item in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(item, _CONTAINERS) and item
         ]
-        if not level:
-            return False
-    return True
+    return bool(level)

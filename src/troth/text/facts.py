@@ -101,6 +101,13 @@ def _fact_pattern() -> re.Pattern[str]:
     return re.compile(f"{_BEGINNING}(?:{'|'.join(readings)})", re.IGNORECASE)
 
 
+@cache
+def _fact_groups() -> Mapping[str, Sequence[int]]:
+    """The groups of each reading that its reader takes, after the whole match."""
+    first = _fact_pattern().groupindex
+    return {name: (0, *range(first[name] + 1, first[name] + 1 + count)) for name, count in _INNER_GROUPS.items()}
+
+
 # Letters that regular expressions take for s, i and k if case is ignored.
 _PLAIN_LETTERS = str.maketrans("ſıİ\u212a", "siIK")
 
@@ -126,15 +133,15 @@ def find_facts(text: str) -> tuple[Fact, ...]:
     >>> [(fact.kind, fact.value, fact.unit) for fact in find_facts("Two trams leave at 5pm on March 1st and cost $9.")]
     [('number', '2', ''), ('time', '05:00p', ''), ('date', '*-03-01', ''), ('money', '9', 'dollar')]
     """
-    pattern = _fact_pattern()
     facts: list[Fact] = []
-    for match in pattern.finditer(text if text.isascii() else text.translate(_PLAIN_LETTERS)):
+    groups = _fact_groups()
+    for match in _fact_pattern().finditer(text if text.isascii() else text.translate(_PLAIN_LETTERS)):
         name = match.lastgroup or ""
-        group = pattern.groupindex[name]
-        reading = _READERS[name](*(match[group + index] for index in range(1, _INNER_GROUPS[name] + 1)))
+        whole, *parts = match.group(*groups[name])
+        reading = _READERS[name](*parts)
         if reading is not None:
             kind, value, unit = reading
-            facts.append(Fact(kind, value, match.start(), match.start() + len(match[0].rstrip(" -")), unit))
+            facts.append(Fact(kind, value, match.start(), match.start() + len(whole.rstrip(" -")), unit))
     return tuple(facts)
 
 

@@ -105,7 +105,9 @@ def find_tools(holders: tuple[Any, ...], depth: int = 0) -> tuple[Tool, ...]:
         if not isinstance(holder, dict):
             continue
         for key in TOOLS:
-            value = parse_json(holder.get(key))
+            if key not in holder:
+                continue
+            value = parse_json(holder[key])
             value = [parse_json(item) for item in value] if isinstance(value, list) else value
             if value and (tools := _read_tools(msgspec.json.encode(value))):
                 return tools
@@ -135,7 +137,8 @@ def _exchange(row: dict[str, Any], session: str) -> Exchange | None:
     fields = {**row, **inner} if isinstance(inner, dict) else row
     kind = str(fields.get("run_type") or fields.get("type") or "").lower()
     session = _find_id(row, SESSIONS) or session or _find_id(row, TRACES)
-    time = next((seconds for key in TIMES if (seconds := parse_time(row.get(key))) is not None), None)
+    times = (parse_time(row[key]) for key in TIMES if key in row)
+    time = next((seconds for seconds in times if seconds is not None), None)
     if kind in TOOL_KINDS and _is_execution(fields):
         return Exchange(row, _execution(fields), [], session=session, time=time, executes=True)
     location = _find(fields, 0)
@@ -184,9 +187,10 @@ def _answer(row: dict[str, Any], history: list[Any], unread: Counter[str]) -> li
     last = history[-1] if history else None
     is_answered = isinstance(last, dict) and last.get("role") == "assistant"
     for key in ANSWERS:
-        value = row.get(key)
+        if (value := row.get(key)) is None:
+            continue
         is_record = isinstance(value, dict) or (isinstance(value, list) and value and is_message(value[0]))
-        if value is None or (key in RECORDS and not is_record) or (key == "output" and is_answered and not is_record):
+        if (key in RECORDS and not is_record) or (key == "output" and is_answered and not is_record):
             continue
         messages = answer_messages(value)
         if messages is not None:
@@ -225,11 +229,11 @@ def answer_messages(value: Any, depth: int = 0) -> list[Any] | None:
 def _find_id(row: dict[str, Any], keys: tuple[str, ...], depth: int = 0) -> str:
     """The id of a conversation, or of a trace, under one of these keys of a row or of what describes it."""
     is_project = "run_type" in row and keys is SESSIONS  # LangSmith's `session_id` is that of a project
-    names = () if is_project else (row.get(key) for key in keys)
+    names = [] if is_project else [row[key] for key in keys if key in row]
     name = next((name for name in names if isinstance(name, str | int) and name and name is not True), None)
     if name is not None:
         return str(name)
-    below = [inner for key in BESIDE_SESSIONS if isinstance(inner := parse_json(row.get(key)), dict)]
+    below = [inner for key in BESIDE_SESSIONS if key in row and isinstance(inner := parse_json(row[key]), dict)]
     return next(filter(None, (_find_id(inner, keys, depth + 1) for inner in below)), "") if depth < 2 else ""
 
 
