@@ -31,7 +31,7 @@ class Llama:
     answer = "fine"
 
     def __init__(self, path: str, *, n_ctx: int, n_threads: int, logits_all: bool, verbose: bool) -> None:
-        assert logits_all
+        self._logits_all = logits_all
         assert not verbose
         assert n_threads
         if Path(path).read_bytes()[:4] != b"GGUF":
@@ -58,8 +58,8 @@ class Llama:
     def eval(self, tokens: list[int]) -> None:
         for token in tokens:
             self.input_ids[self.n_tokens] = token
-            self.scores[self.n_tokens] = 0
-            self.scores[self.n_tokens, (token + 1) % SIZE] = 5
+            self.scores[self.n_tokens] = 0 if self._logits_all else np.nan  # nothing is computed that is not asked for
+            self.scores[self.n_tokens, (token + 1) % SIZE] += 5
             self.n_tokens += 1
         self.read += len(tokens)
 
@@ -114,6 +114,13 @@ def test_what_texts_share_is_read_once(file: Path) -> None:
     assert [answer.logprobs[0] for answer in answers] == pytest.approx([UNLIKELY, UNLIKELY, UNLIKELY])
     assert answers[0].logprobs[1] == pytest.approx(LIKELY)
     assert Llama.made[0].read < 60
+
+
+def test_a_context_that_ends_inside_the_last_one(file: Path) -> None:
+    lm = GgufLm.from_name(f"gguf:{file}")
+    longer, shorter = lm.logprobs([("a" * 50, "ab"), ("a" * 20, "bc")])  # asked in this order
+    assert longer.logprobs == pytest.approx((UNLIKELY, LIKELY))
+    assert shorter.logprobs == pytest.approx((LIKELY, LIKELY))
 
 
 def test_a_document_that_is_too_long_loses_its_end(file: Path) -> None:

@@ -118,7 +118,7 @@ class GgufLm:
         return TokenRow(whole + own[: self._limit - len(whole)], len(whole), texts, dropped)
 
     def _score(self, row: TokenRow) -> Continuation:
-        """Log-probabilities of the continuation; what the last text had in common is not read again."""
+        """Log-probabilities of the continuation; the context that the last text shared is not read again."""
         llama, begin = self._llama, max(row.start, 1)
         if len(row.ids) <= begin:
             return row.answer([])
@@ -128,15 +128,22 @@ class GgufLm:
             if ours != theirs:
                 break
             shared += 1
-        shared = min(shared, len(row.ids) - 1)
-        llama.n_tokens = shared
+        llama.n_tokens = min(shared, begin - 1)
         with self._answering():
-            llama.eval(row.ids[shared:])
+            self._read(row.ids[llama.n_tokens : begin - 1], logits=False)
+            self._read(row.ids[begin - 1 :], logits=True)
         logits = np.asarray(llama.scores[begin - 1 : len(row.ids) - 1], dtype=np.float64)
         top = logits.max(axis=1, keepdims=True)
         totals = top[:, 0] + np.log(np.exp(logits - top).sum(axis=1))
         chosen = logits[np.arange(len(logits)), row.ids[begin:]]
         return row.answer((chosen - totals).tolist())
+
+    def _read(self, ids: Sequence[int], *, logits: bool) -> None:
+        """Evaluates tokens. Computing their logits can cost as much as half of a small model."""
+        if ids:
+            self._llama._logits_all = logits  # the public option reserves the memory, and cannot be changed later
+            self._llama.eval(ids)
+            self._llama._logits_all = False
 
     def _tokens(self, text: str) -> list[int]:
         encoded = replace_surrogates(text).encode()
@@ -187,11 +194,13 @@ class GgufLm:
     def _llama(self) -> Any:
         llama_cpp = require("llama_cpp", extra="local")
         try:
-            return llama_cpp.Llama(
+            llama = llama_cpp.Llama(
                 str(self.file), n_ctx=LIMIT, n_threads=os.cpu_count(), logits_all=True, verbose=False
             )
         except (ValueError, OSError) as error:
             raise UserError(f"cannot be loaded: {one_line(str(error))}", file=str(self.file)) from error
+        llama._logits_all = False
+        return llama
 
 
 def parse_calls(text: str) -> dict[str, Any]:
