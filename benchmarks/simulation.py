@@ -180,7 +180,7 @@ def medians(rng: np.random.Generator, sets: int) -> Iterator[tuple[str, ...]]:
     """Medians over runs that spread normally; the columns are numbers of runs."""
     drawn = ([median_and_error(rng.normal(0, 1, count)) for _ in range(sets)] for count in DIALOGUES)
     cells = [f"{np.mean([abs(one.median) <= (one.error or 0) for one in several]):.3f}" for several in drawn]
-    yield ("median over so many runs", "–", *cells)
+    yield ("median over this number of runs", "–", *cells)
 
 
 # -- two systems -------------------------------------------------------------------------------------------------------
