@@ -28,6 +28,7 @@ from troth.agents.analysis import AnalysisRules, analyse
 from troth.agents.corpus import ReadTrials, join
 from troth.agents.judge import MAX_TOKENS, AgentJudge, open_chat_model
 from troth.agents.rules import find_rule
+from troth.core.errors import UserError
 from troth.core.trajectories import Call, Message, Tool, Trajectory
 from troth.grounding.judge import VOTES
 
@@ -187,7 +188,11 @@ def compare_judge(arguments: Sequence[str]) -> None:
 
 def main() -> None:
     if sys.argv[1:2] == ["judge"]:
-        compare_judge(sys.argv[2:])
+        try:
+            compare_judge(sys.argv[2:])
+        except UserError as error:
+            print(f"labelled: {error}", file=sys.stderr)
+            sys.exit(2)
         return
     if "errors" in sys.argv[1:]:
         print(*compare(development=True)[1], sep="\n")

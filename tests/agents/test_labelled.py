@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.labelled import compare, read_half, trajectory
+from tests.agents.labelled import compare, main, read_half, trajectory
 from tests.limits import processor_limit
 from troth.agents.analysis import AnalysisRules, analyse
 from troth.agents.corpus import ReadTrials, join
@@ -21,6 +21,18 @@ FLOORS = {  # precision and recall: of the development half, and of the half tha
     "details": ((0.95, 0.95), (0.8, 0.7)),
     "values": ((0.95, 0.95), (0.8, 0.7)),
 }
+
+
+def test_a_judge_that_does_not_exist_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["labelled", "judge", "gguf:nothing", "--limit", "1"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("labelled: no GGUF model is called 'nothing'")
+    assert told.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("finder", FLOORS)
