@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from training.nli.documents import fm2
-from training.nli.faithful import open_nli
+from training.nli.evaluate import open_nli
 
 from experiments.common import arguments, publish, table
 from troth import stats

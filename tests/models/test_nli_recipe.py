@@ -1,13 +1,16 @@
-"""The rules that make the entailment model's second training set."""
+"""The rules that make the training pairs of the entailment models."""
 
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import pytest
 from training.nli.bindings import bindings
+from training.nli.chat import AFTER, BEFORE, OWN, chat_pairs
 from training.nli.claims import fused, shortened, swapped, window
+from training.nli.data import Pair
 from training.nli.documents import detokenised, is_kept_apart
 from training.nli.statements import statement
 from training.nli.words import labelled_words, mark_pairs
@@ -96,3 +99,26 @@ def test_labels_of_people_are_found_in_the_text() -> None:
     assert spans is not None
     assert [text[start:end] for start, end in spans] == ["1920", "Kay"]
     assert labelled_words(["That"], [True], text) is None
+
+
+def test_chat_is_supported_only_where_nothing_is_added_to_the_claim() -> None:
+    claims = [
+        Pair(f"Premise {i}.", f"The river number {i} flows through town {i}.", "entailment", "rule") for i in range(50)
+    ]
+    pairs = list(chat_pairs(claims, random.Random(0), 400))
+    assert {pair.label for pair in pairs} == {"entailment", "unsupported"}
+    for pair in pairs:
+        number = pair.premise.removeprefix("Premise ").removesuffix(".")
+        own = [line for line in OWN if line in pair.hypothesis]
+        told = re.findall(r"river number (\d+) flows", pair.hypothesis)
+        assert (pair.label == "entailment") == (told == [number] and not own), pair
+
+
+def test_chat_keeps_the_words_of_the_claim() -> None:
+    claim = Pair("A text.", "Rollo led the Norse until 927.", "entailment", "rule")
+    for pair in chat_pairs([claim], random.Random(1), 60):
+        if pair.label == "entailment":
+            around = pair.hypothesis.replace("Rollo led the Norse until 927", "|").split("|")
+            assert len(around) == 2
+            assert around[0] in ("", *BEFORE)
+            assert around[1].lstrip("?.") in ("", *AFTER)

@@ -1,10 +1,10 @@
-"""Pairs of the second stage: documents of several sentences, and claims that differ from them in few words.
+"""Pairs of documents of several sentences with claims that differ from them in few words.
 
-    python -m training.nli.claims --shared DIR --replay pairs.jsonl --out claims.jsonl
+    python -m training.nli.claims --shared DIR --out claims.jsonl
 
 Claims come from people (FEVER, FM2, WiCE, questions of SQuAD as statements) and from rules: sentences of the documents,
-shortened, fused, with a fact, a role, a negation changed (`troth.perturb.answers`), in the claim or in the document. A
-share of the first stage's pairs is added, so that nothing is forgotten. Everything follows from the seed.
+shortened, fused, with a fact, a role, a negation changed (`troth.perturb.answers`), in the claim or in the document.
+Everything follows from the seed.
 """
 
 from __future__ import annotations
@@ -33,15 +33,6 @@ LABELS = dict.fromkeys(("number", "date", "new_number", "negation", "relation"),
     "addition": "neutral"
 }
 OPENINGS = ("Yes, ", "Well, ", "Actually, ", "I know that ", "Sure. ", "It says that ", "I read that ", "Oh, ")
-REPLAY = {
-    "mnli": 3500,
-    "snli": 1200,
-    "conjnli": 400,
-    "help": 200,
-    "made:boolean": 1800,
-    "sgd:boolean": 2000,
-    "sgd": 6000,
-}
 
 _BRACKETS = re.compile(r" \([^()]*\)")
 _RELATIVE = re.compile(r", (?:which|who|where|whose|including|such as|also known as)\b[^,.;]*(?:,(?= [a-z])|(?=\.$))")
@@ -245,18 +236,6 @@ def documents(claims: Sequence[Claim], articles: Sequence[Article], pages: Seque
 # -- the mixture -------------------------------------------------------------------------------------------------------
 
 
-def replayed(path: Path, rng: random.Random) -> Iterator[Pair]:
-    """A share of the first stage's pairs."""
-    groups: dict[str, list[Pair]] = defaultdict(list)
-    for line in path.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        source = row["from"]
-        group = source if source in REPLAY else source.split(":")[0]
-        groups[group].append(Pair(row["premise"], row["hypothesis"], row["label"], source))
-    for group, count in REPLAY.items():
-        yield from rng.sample(groups[group], min(count, len(groups[group])))
-
-
 def mixture(data: Path, rng: random.Random, times: int) -> Iterator[Pair]:
     """All pairs; `times` as many claims by rules as in the first pass."""
     apart, ours = list(fm2(data, kept_apart=True)), list(fm2(data, kept_apart=False))
@@ -295,13 +274,12 @@ def main() -> None:
     parser.add_argument(
         "--shared", type=Path, required=True, help="the folder with data/factcheck, data/wice, data/nli"
     )
-    parser.add_argument("--replay", type=Path, required=True, help="pairs of the first stage")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--times", type=int, default=1, help="as many claims by rules")
     options = parser.parse_args()
     rng = random.Random(options.seed)
-    pairs = [*mixture(options.shared / "data", rng, options.times), *replayed(options.replay, rng)]
+    pairs = list(mixture(options.shared / "data", rng, options.times))
     rng.shuffle(pairs)
     with options.out.open("w", encoding="utf-8") as out:
         for pair in pairs:

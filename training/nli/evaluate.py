@@ -1,4 +1,4 @@
-"""What the embedded model can do, by sort of value: the figures of its card.
+"""How good an entailment model is on sentences and on SGD's acts: figures of its card. Documents: `experiments.faith`.
 
     python -m training.nli.evaluate --shared DIR --split dev --out figures.md [--model DIR] [--turns 2000]
 
@@ -8,6 +8,7 @@ Choices are made on dev. Test is for the figures that are published, and is touc
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from troth.core.result import Result
 from troth.core.score import Score
 from troth.meta.trials.wording import wording
 from troth.models import Nli
+from troth.models.backends import uncached_nli
 from troth.models.cached import CachedNli
 from troth.models.embedded import FOLDER, EmbeddedNli
 from troth.responses.tamper import KINDS
@@ -36,11 +38,20 @@ def accuracy(nli: Nli, lines: Sequence[str]) -> float:
 
 
 def public(nli: Nli, folder: Path) -> dict[str, float]:
+    """Accuracy on the lines of MultiNLI and SNLI that were kept out, and on ANLI's first round."""
     found = {}
     for name in ("mnli", "snli"):
         lines = (folder / f"{name}_dev.jsonl").read_text(encoding="utf-8").splitlines()
-        found[name] = accuracy(nli, lines[-KEPT_OUT:])
+        found[f"{name} kept out"] = accuracy(nli, lines[-KEPT_OUT:])
+    with gzip.open(folder / "dev_pairs.jsonl.gz", "rt", encoding="utf-8") as file:
+        found["anli, first round"] = accuracy(nli, [line for line in file if '"anli_r1_dev"' in line])
     return found
+
+
+def open_nli(name: str, cache: str | None) -> CachedNli:
+    """The model in a folder that `export` wrote, or any that `--nli` takes."""
+    own = (Path(name) / "model.onnx").is_file()
+    return CachedNli(EmbeddedNli(Path(name)) if own else uncached_nli(name), Store.at(cache))
 
 
 def sgd(nli: Nli, data: Path, split: str, turns: int, variants: Sequence[str]) -> Result:
@@ -90,15 +101,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shared", type=Path, required=True, help="the folder with data/nli and data/sgd")
     parser.add_argument("--split", choices=["dev", "test"], default="dev")
-    parser.add_argument("--model", type=Path, default=FOLDER)
+    parser.add_argument("--model", default=str(FOLDER), help="a folder that `export` wrote, or a name that --nli takes")
     parser.add_argument("--turns", type=int, default=2000)
     parser.add_argument("--variants", nargs="*", default=VARIANTS)
     parser.add_argument("--cache", help="a file of answers: stopped, the same command goes on")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    nli = CachedNli(EmbeddedNli(options.model), Store.at(options.cache))
+    nli = open_nli(options.model, options.cache)
     lines = [f"{nli.name} on {options.turns} system turns of SGD {options.split}"]
-    lines += [f"{name} kept out: {value:.4f}" for name, value in public(nli, options.shared / "data/nli").items()]
+    lines += [f"{name}: {value:.4f}" for name, value in public(nli, options.shared / "data/nli").items()]
     lines += tables(sgd(nli, options.shared / "data", options.split, options.turns, options.variants))
     options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -1,6 +1,6 @@
 """From a trained folder to what the package ships: int8 weights that are expanded to fp32 when the file is loaded.
 
-    python -m training.nli.export --model DIR --out src/troth/models/entailment --revision 1
+    python -m training.nli.export --model DIR --out src/troth/models/entailment --revision 3
 
 Quantising activations too (dynamic int8) would make a pair's probabilities depend on the other pairs of its batch.
 So only storage is int8: each matrix is kept as integers and one scale a channel, and two nodes of the graph multiply
@@ -14,37 +14,37 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from types import MethodType
 from typing import Any
 
 import numpy as np
 import onnx
 import torch
 from onnx import helper, numpy_helper
-from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoTokenizer
 
 from training.nli.data import LABELS
-from training.nli.network import TwoHeads, first_only
+from training.nli.network import TwoHeads
 
 LEAST = 4096  # smaller tensors stay fp32
 MAX_TOKENS = 256  # that the embedded model reads
 
 
 def graph(model: Any, out: Path) -> None:
-    axes = {0: "batch", 1: "tokens"}
-    outputs: dict[str, Any] = {"logits": {0: "batch"}}
-    if isinstance(model, TwoHeads):
-        outputs["doubts"] = axes
-    else:
-        model.forward = MethodType(first_only, model)
     ids = torch.ones((2, 8), dtype=torch.int64)
+    axes = {0: "batch", 1: "tokens"}
     torch.onnx.export(
         model,
         (ids, ids, torch.zeros_like(ids)),
         str(out),
         input_names=["input_ids", "attention_mask", "token_type_ids"],
-        output_names=list(outputs),
-        dynamic_axes={"input_ids": axes, "attention_mask": axes, "token_type_ids": axes} | outputs,
+        output_names=["logits", "doubts"],
+        dynamic_axes={
+            "input_ids": axes,
+            "attention_mask": axes,
+            "token_type_ids": axes,
+            "logits": {0: "batch"},
+            "doubts": axes,
+        },
         opset_version=17,
         dynamo=False,
     )
@@ -92,9 +92,7 @@ def _name(graph: onnx.GraphProto, weights: Mapping[str, Any]) -> None:
 
 
 def export(source: Path, out: Path, revision: str) -> None:
-    both = TwoHeads.__name__ in (AutoConfig.from_pretrained(source).architectures or ())
-    kind = TwoHeads if both else AutoModelForSequenceClassification
-    model = kind.from_pretrained(source, attn_implementation="eager").eval()
+    model = TwoHeads.from_pretrained(source).eval()
     assert [model.config.id2label[i] for i in range(3)] == list(LABELS)
     out.mkdir(parents=True, exist_ok=True)
     whole = out / "whole.onnx"

@@ -29,11 +29,9 @@ Row = dict[str, Any]
 
 
 class Classifier(Protocol):
-    """What is trained: logits of a batch, and the parameters that change, with their learning rates."""
+    """What is trained: the loss of a batch, and the parameters that change, with their learning rates."""
 
-    tokenizer: Any
-
-    def __call__(self, encoded: Any) -> Any: ...
+    def loss(self, rows: Sequence[Row]) -> Any: ...
 
     def trained(self) -> dict[str, Any]: ...
 
@@ -50,6 +48,13 @@ def pair_loss(logits: Any, labels: Sequence[str]) -> Any:
         for i, label in enumerate(labels)
     ]  # fmt: skip
     return torch.stack(losses).mean()
+
+
+def encode(tokenizer: Any, rows: Sequence[Row], **more: Any) -> Any:
+    """The pairs of a batch in tokens; a pair that is too long loses the beginning of its longer text."""
+    return tokenizer(
+        [row["premise"] for row in rows], [row["hypothesis"] for row in rows], padding=True,
+        truncation="longest_first", max_length=MAX_TOKENS, return_tensors="pt", **more)  # fmt: skip
 
 
 class Sampler:
@@ -110,10 +115,7 @@ class Training:
         return float(min(1.0, (self.step + 1) / 40, max(0.0, left / self.options.decay)))
 
     def learn(self, rows: Sequence[Row]) -> float:
-        encoded = self.model.tokenizer(
-            [row["premise"] for row in rows], [row["hypothesis"] for row in rows], padding=True,
-            truncation="longest_first", max_length=MAX_TOKENS, return_tensors="pt")  # fmt: skip
-        loss = pair_loss(self.model(encoded), [row["label"] for row in rows])
+        loss = self.model.loss(rows)
         loss.backward()
         torch.nn.utils.clip_grad_norm_([p for group in self.optimizer.param_groups for p in group["params"]], 1.0)
         factor = self.factor()

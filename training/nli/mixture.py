@@ -1,4 +1,4 @@
-"""Builds the training mixture of the strong entailment model: one file of pairs, grouped by source.
+"""Builds the training mixture of both entailment models: one file of pairs, grouped by source.
 
     python -m training.nli.mixture --shared DIR --acts pairs.jsonl --claims claims.jsonl --out mixture.jsonl
 
@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from training.nli.chat import chat_pairs
 from training.nli.claims import corrupted
 from training.nli.data import Pair
 from training.nli.documents import UNSUPPORTED
@@ -188,8 +189,9 @@ def main() -> None:
     options = parser.parse_args()
     rng, data = random.Random(options.seed), options.shared / "data"
     acts = list(stored(options.acts))
-    claims = [pair for pair in stored(options.claims) if not pair.source.startswith(("sgd", "made", "conjnli", "help"))]
+    claims = list(stored(options.claims))
     pairs = [*acts, *claims, *nli_pairs(data), *grounded_responses(data, rng), *paraphrases(data, rng)]
+    pairs += chat_pairs(claims, rng, 16000)
     pairs += [*degenerate(pairs, rng, 12000), *empty_answers(acts, rng, 6000)]
     with options.out.open("w", encoding="utf-8") as out:
         for pair in pairs:

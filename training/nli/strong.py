@@ -29,7 +29,7 @@ SHARES = {
     "fever": 0.08, "fm2": 0.03, "wice": 0.03, "elsewhere": 0.01, "squad": 0.03, "breaking": 0.01, "binding": 0.005,
     "rule": 0.05, "swap": 0.04, "halueval-dialogue": 0.02, "halueval-qa": 0.03, "halueval-summary": 0.01,
     "convfactual": 0.03, "paws": 0.02, "data-to-text": 0.01, "wikisplit": 0.01, "answers": 0.01, "boolq": 0.01,
-    "sgd": 0.09, "made": 0.02, "degenerate": 0.035,
+    "sgd": 0.09, "made": 0.02, "chat": 0.04, "degenerate": 0.035,
 }  # fmt: skip
 
 
@@ -83,6 +83,9 @@ class Strong(torch.nn.Module):  # type: ignore[misc]
             (updates if name.endswith((".up", ".down")) else inside).append(parameter)
         return [{"params": updates, "rate": rate}, {"params": head, "rate": rate / 6},
                 {"params": norms, "rate": rate / 3}]  # fmt: skip
+
+    def loss(self, rows: Sequence[loop.Row]) -> Any:
+        return loop.pair_loss(self(loop.encode(self.tokenizer, rows)), [row["label"] for row in rows])
 
     def forward(self, encoded: Any) -> Any:
         """Logits of the pair; the last layer is computed for the first token only, which is all that is read."""
