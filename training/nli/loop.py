@@ -7,6 +7,7 @@ resumes from the last checkpoint. Batches hold pairs of similar length and a fix
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import random
 import shutil
@@ -22,6 +23,7 @@ from training.nli.data import LABELS
 from training.nli.documents import UNSUPPORTED
 
 MAX_TOKENS = 224
+TEACHER = 0.6  # weight of a teacher's answer against the label
 SMOOTHING = 0.03
 # Plain entailment comes first: from all sources at once the model learns nothing for the first hundreds of steps.
 OPENING, OPENING_SOURCES = 130, ("mnli", "snli", "cad", "fever")
@@ -31,6 +33,8 @@ Row = dict[str, Any]
 class Classifier(Protocol):
     """What is trained: the loss of a batch, and the parameters that change, with their learning rates."""
 
+    tokenizer: Any
+
     def loss(self, rows: Sequence[Row]) -> Any: ...
 
     def trained(self) -> dict[str, Any]: ...
@@ -38,15 +42,21 @@ class Classifier(Protocol):
     def rates(self, rate: float) -> list[dict[str, Any]]: ...
 
 
-def pair_loss(logits: Any, labels: Sequence[str]) -> Any:
-    """Cross entropy with smoothed labels; `unsupported` only says that it is not entailment."""
+def pair_loss(logits: Any, rows: Sequence[Row]) -> Any:
+    """Cross entropy with smoothed labels, or with a mean of the label and a teacher's answer where there is one.
+
+    `unsupported` only says that it is not entailment.
+    """
     log = logits.log_softmax(-1)
     not_entailed = log[:, 1:].logsumexp(-1)
-    losses = [
-        -not_entailed[i] if label == UNSUPPORTED
-        else -(1 - SMOOTHING) * log[i, LABELS.index(label)] - SMOOTHING * log[i].mean()
-        for i, label in enumerate(labels)
-    ]  # fmt: skip
+    losses = []
+    for i, row in enumerate(rows):
+        label, teacher = row["label"], row.get("teacher")
+        loss = (-not_entailed[i] if label == UNSUPPORTED
+                else -(1 - SMOOTHING) * log[i, LABELS.index(label)] - SMOOTHING * log[i].mean())  # fmt: skip
+        if teacher:
+            loss = (1 - TEACHER) * loss - TEACHER * (log[i] * torch.tensor(teacher)).sum()
+        losses.append(loss)
     return torch.stack(losses).mean()
 
 
@@ -60,8 +70,11 @@ def encode(tokenizer: Any, rows: Sequence[Row], **more: Any) -> Any:
 class Sampler:
     """Endless batches of similar length: rows of each group in random order, groups by their shares."""
 
-    def __init__(self, rows: Sequence[Row], shares: Mapping[str, float], tokens: int, seed: int) -> None:
-        self.rows, self.shares, self.tokens, self.rng = rows, shares, tokens, random.Random(seed)
+    def __init__(
+        self, rows: Sequence[Row], tokenizer: Any, shares: Mapping[str, float], tokens: int, seed: int
+    ) -> None:
+        self.rows, self.tokenizer, self.shares, self.tokens = rows, tokenizer, shares, tokens
+        self.rng = random.Random(seed)
         groups: dict[str, list[int]] = defaultdict(list)
         for i, row in enumerate(rows):
             groups[row["from"].split(":")[0]].append(i)
@@ -76,16 +89,22 @@ class Sampler:
             self.queues[name] = self.rng.sample(self.groups[name], len(self.groups[name]))
         return self.queues[name].pop()
 
+    def _lengths(self, rows: Sequence[Row]) -> list[int]:
+        """Tokens of each pair, exactly: by an estimate from its words, a third of a batch would be padding."""
+        pairs = [(row["premise"], row["hypothesis"]) for row in rows]
+        return [min(len(ids), MAX_TOKENS) for ids in self.tokenizer(pairs)["input_ids"]]
+
     def batches(self, step: int) -> Iterator[list[Row]]:
         """Batches from this step on; the first ones are of the opening sources."""
         while True:
             sources = OPENING_SOURCES if step < OPENING else list(self.groups)
-            window = sorted((self.rows[self._draw(sources)] for _ in range(1024)), key=lambda row: row["length"])
+            window = [self.rows[self._draw(sources)] for _ in range(1024)]
+            lengths = self._lengths(window)
             batches: list[list[Row]] = [[]]
-            for row in window:
-                if (len(batches[-1]) + 1) * min(row["length"], MAX_TOKENS) > self.tokens:
+            for i in sorted(range(len(window)), key=lengths.__getitem__):
+                if (len(batches[-1]) + 1) * lengths[i] > self.tokens:
                     batches.append([])
-                batches[-1].append(row)
+                batches[-1].append(window[i])
             self.rng.shuffle(batches)
             step += len(batches)
             yield from filter(None, batches)
@@ -115,7 +134,8 @@ class Training:
         return float(min(1.0, (self.step + 1) / 40, max(0.0, left / self.options.decay)))
 
     def learn(self, rows: Sequence[Row]) -> float:
-        loss = self.model.loss(rows)
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.options.bfloat16):
+            loss = self.model.loss(rows)
         loss.backward()
         torch.nn.utils.clip_grad_norm_([p for group in self.optimizer.param_groups for p in group["params"]], 1.0)
         factor = self.factor()
@@ -138,27 +158,32 @@ class Training:
 
 def read_rows(path: Path) -> list[Row]:
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    for row in rows:
-        row["length"] = int(1.35 * len(row["premise"].split()) + 1.35 * len(row["hypothesis"].split())) + 6
+    for line, row in enumerate(rows):
+        row["line"] = line
     return rows
 
 
-def train(model: Classifier, shares: Mapping[str, float], options: argparse.Namespace) -> None:
+def train(model: Classifier, shares: Mapping[str, float], options: argparse.Namespace,
+          answers: Mapping[int, Sequence[float]] | None = None) -> None:
+    """Trains until the time is over; `answers` are a teacher's probabilities by line of the mixture."""
     training = Training(model, options)
     rows = read_rows(options.mixture)
-    sampler = Sampler(rows, shares, options.tokens, options.seed + training.step)
-    lost, pairs, tokens, began = 0.0, 0, 0, time.monotonic()
+    for line, answer in (answers or {}).items():
+        rows[line]["teacher"] = answer
+    gc.freeze()  # else each collection walks over all rows again
+    sampler = Sampler(rows, model.tokenizer, shares, options.tokens, options.seed + training.step)
+    lost, pairs, began = 0.0, 0, time.monotonic()
     print(f"{len(rows)} pairs, from step {training.step}, {training.seconds / 60:.0f} minutes done", flush=True)
     for batch in sampler.batches(training.step):
         started = time.monotonic()
         lost += training.learn(batch)
         training.seconds += time.monotonic() - started
-        pairs, tokens = pairs + len(batch), tokens + sum(row["length"] for row in batch)
+        pairs += len(batch)
         if training.step % 20 == 0:
             spent = time.monotonic() - began
-            print(f"step {training.step} loss {lost / 20:.4f} {pairs / spent:.1f} pairs/s {tokens / spent:.0f} tokens/s"
+            print(f"step {training.step} loss {lost / 20:.4f} {pairs / spent:.1f} pairs/s"
                   f" rate {training.factor():.2f} at {training.seconds / 60:.1f} min", flush=True)  # fmt: skip
-            lost, pairs, tokens, began = 0.0, 0, 0, time.monotonic()
+            lost, pairs, began = 0.0, 0, time.monotonic()
         if training.step % 50 == 0:
             training.save()
         if training.seconds > options.hours * 3600:
@@ -167,7 +192,12 @@ def train(model: Classifier, shares: Mapping[str, float], options: argparse.Name
     print("done", flush=True)
 
 
-def options(description: str | None, *, hours: float, rate: float) -> argparse.Namespace:
+def has_fast_bfloat16() -> bool:
+    cpus = Path("/proc/cpuinfo")
+    return cpus.exists() and "amx_bf16" in cpus.read_text(encoding="utf-8")
+
+
+def parser(description: str | None, *, hours: float, rate: float) -> argparse.ArgumentParser:
     """The command line of both trainings, with the defaults of one."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--base", type=Path, required=True, help="the folder of the encoder")
@@ -177,8 +207,16 @@ def options(description: str | None, *, hours: float, rate: float) -> argparse.N
     parser.add_argument("--decay", type=float, default=0.55, help="share of the time in which the rate decays")
     parser.add_argument("--tokens", type=int, default=1600, help="tokens of a batch")
     parser.add_argument("--rate", type=float, default=rate)
+    parser.add_argument(
+        "--bfloat16", action=argparse.BooleanOptionalAction, default=has_fast_bfloat16(),
+        help="compute in bfloat16; the default where the processor has matrix units for it")  # fmt: skip
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
+    return parser
+
+
+def start(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Reads the command line, and sets torch's seed and threads by it."""
     read = parser.parse_args()
     torch.manual_seed(read.seed)
     torch.set_num_threads(read.threads)

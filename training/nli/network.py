@@ -8,6 +8,11 @@ import torch
 from transformers import BertForSequenceClassification
 
 
+def working_type() -> torch.dtype:
+    """The type that autocast computes in; float32 where it is off."""
+    return torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else torch.float32
+
+
 class TwoHeads(BertForSequenceClassification):  # type: ignore[misc]
     """A BERT encoder with three logits of the pair and one of each token: that its word is not supported.
 
@@ -20,7 +25,7 @@ class TwoHeads(BertForSequenceClassification):  # type: ignore[misc]
         self.post_init()
 
     def forward(self, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> tuple[Any, Any]:
-        states = self.bert.embeddings(input_ids=input_ids, token_type_ids=token_type_ids)
+        states = self.bert.embeddings(input_ids=input_ids, token_type_ids=token_type_ids).to(working_type())
         hidden = (1.0 - attention_mask[:, None, None, :].to(states.dtype)) * -1e9
         *before, last = self.bert.encoder.layer
         for layer in before:
