@@ -37,12 +37,12 @@ def grounded_statistics(name: str, items: Sequence[Grounded]) -> GroundedStatist
     """Counts of responses with their documents."""
     return GroundedStatistics(
         name, len(items), len({item.document for item in items if item.document.strip()}),
-        _mean(_words(item.document) for item in items), _mean(sum(map(_words, item.history)) for item in items),
-        _mean(_words(item.response) for item in items),
+        _mean(_count_words(item.document) for item in items), _mean(sum(map(_count_words, item.history)) for item in items),
+        _mean(_count_words(item.response) for item in items),
     )  # fmt: skip
 
 
-def _words(text: str) -> int:
+def _count_words(text: str) -> int:
     return len(text.split())
 
 

@@ -99,7 +99,7 @@ def select_scores(runs: Sequence[Run], settings: TableSettings) -> SelectedScore
     shown = [
         score
         for score in every
-        if all(not names or value in names for names, value in zip(wanted, _place(score), strict=True))
+        if all(not names or value in names for names, value in zip(wanted, _score_key(score), strict=True))
     ]
     if not shown:
         raise UserError("no score is left to show", hint="compare metrics, groups and systems with those of the run")
@@ -122,7 +122,7 @@ def select_scores(runs: Sequence[Run], settings: TableSettings) -> SelectedScore
     return SelectedScores(scores, {metric.name: metric for _, run in loaded for metric in run.metrics}, sums)
 
 
-def _place(score: Score) -> tuple[str, str, str]:
+def _score_key(score: Score) -> tuple[str, str, str]:
     return score.metric, score.group, score.system
 
 

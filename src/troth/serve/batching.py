@@ -67,7 +67,7 @@ class MicroBatcher:
     async def _run(self) -> None:
         while batch := self._next():
             self.observe(len(batch))
-            await self._scored(batch)
+            await self._score_batch(batch)
 
     def _next(self) -> list[_Waiting]:
         """The oldest item and those of its kind that wait, in their order."""
@@ -77,7 +77,7 @@ class MicroBatcher:
         self._queue = deque(waiting_item for waiting_item in waiting if id(waiting_item) not in taken)
         return batch
 
-    async def _scored(self, batch: Sequence[_Waiting]) -> None:
+    async def _score_batch(self, batch: Sequence[_Waiting]) -> None:
         loop, self._batch = asyncio.get_running_loop(), batch
         self._thread = self._thread or ThreadPoolExecutor(1, "troth-scoring")
         try:
@@ -91,7 +91,7 @@ class MicroBatcher:
             if len(batch) > 1:  # one request must not fail the others
                 for waiting_item in batch:
                     if not waiting_item.answer.done():
-                        await self._scored([waiting_item])
+                        await self._score_batch([waiting_item])
             elif not batch[0].answer.done():
                 own = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
                 batch[0].answer.set_exception(own)

@@ -42,7 +42,7 @@ class Observed:
         sent = dict(scope["headers"]).get(b"x-request-id", b"")
         state["id"] = sent.decode() if ID.fullmatch(sent) else uuid.uuid4().hex
 
-        async def answered(message: Message) -> None:
+        async def send_and_note(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -51,7 +51,7 @@ class Observed:
             await send(message)
 
         try:
-            await self.app(scope, receive, answered)
+            await self.app(scope, receive, send_and_note)
         finally:
             seconds, status = time.perf_counter() - begin, state.get("status", status)
             # A path that does not exist is not a label: anyone could fill memory with them.

@@ -111,9 +111,9 @@ def replay(
     """Replays the users' turns to an assistant. `steps`: maximum number of its messages per turn."""
     conversation = _Conversation(recording, wording)
     for user in users:
-        conversation.said(user)
+        conversation.add_user(user)
         for step in range(steps):
-            calls = conversation.answered(ask(conversation.sent))
+            calls = conversation.add_reply(ask(conversation.sent))
             if not calls:
                 break
             conversation.cut += step == steps - 1
@@ -138,11 +138,11 @@ class _Conversation:
         self.made: Counter[str] = Counter()
         self.unrecorded = self.cut = 0
 
-    def said(self, user: str) -> None:
+    def add_user(self, user: str) -> None:
         self.messages.append(Message("user", user))
         self.sent.append({"role": "user", "content": user})
 
-    def answered(self, reply: Reply) -> int:
+    def add_reply(self, reply: Reply) -> int:
         """Adds an answer and the results of its calls; returns how many calls it has."""
         message = reply.read()
         first = sum(len(known.calls) for known in self.messages)

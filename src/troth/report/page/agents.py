@@ -343,14 +343,14 @@ def _examples(systems: Sequence[ScoredSystem], kind: str, title: str, note: str)
 
 def _claim(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
     return Example(
-        group or "claim", _place(finding), [Piece(finding.text)], [finding.reason], finding.task, f"m{finding.message}",
+        group or "claim", _locate(finding), [Piece(finding.text)], [finding.reason], finding.task, f"m{finding.message}",
         system=system.name, group=group, trial=str(finding.trial),
     )  # fmt: skip
 
 
 def _detail(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
     return Example(
-        group or finding.kind, _place(finding), [Piece(finding.text, "!")], [], finding.task, f"m{finding.message}",
+        group or finding.kind, _locate(finding), [Piece(finding.text, "!")], [], finding.task, f"m{finding.message}",
         system=system.name, group=group or finding.kind, trial=str(finding.trial),
     )  # fmt: skip
 
@@ -358,7 +358,7 @@ def _detail(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
 def _value(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
     pieces = [Piece(f"{finding.tool}: {finding.argument} = "), Piece(finding.value, "!")]
     return Example(
-        group or finding.tool, _place(finding), pieces, [], finding.task, f"m{finding.message}", system=system.name,
+        group or finding.tool, _locate(finding), pieces, [], finding.task, f"m{finding.message}", system=system.name,
         group=group or finding.tool, trial=str(finding.trial),
     )  # fmt: skip
 
@@ -390,5 +390,5 @@ def _judged_example(system: ScoredSystem, finding: AgentFinding, group: str) -> 
 EXAMPLES = {"judged": _judged_example, "claim": _claim, "detail": _detail, "value": _value, "wavers": _wavering_example}
 
 
-def _place(finding: AgentFinding) -> str:
+def _locate(finding: AgentFinding) -> str:
     return f"task {finding.task}, trial {finding.trial}, turn {finding.turn}"

@@ -45,7 +45,7 @@ class _Reading:
         for number, slot in enumerate(layout.slots):
             if scores[1 + number, OFFERS] > 0:
                 offered = self._choice(layout, number, scores[:, OFFERED])
-                offered = offered or _words(
+                offered = offered or _read_span(
                     self.turn.system, self.example.words, self.answers.places[2:, row, 1 + number]
                 )
                 if offered:
@@ -71,7 +71,7 @@ class _Reading:
             case Status.DONTCARE:
                 return DONTCARE
             case Status.SPAN:
-                return _words(self.turn.user, self.example.words, self.answers.places[:2, row, 1 + number])
+                return _read_span(self.turn.user, self.example.words, self.answers.places[:2, row, 1 + number])
             case Status.VALUE:
                 return self._choice(layout, number, scores[:, VALUE])
             case Status.OFFER:
@@ -87,7 +87,7 @@ class _Reading:
         return max(possible, key=lambda value: scores[possible[value]]) if possible else None
 
 
-def _words(text: str, words: Words, places: Floats) -> str | None:
+def _read_span(text: str, words: Words, places: Floats) -> str | None:
     """The words between the best first and last token, at most `LONGEST` apart; None where nothing was said."""
     count = len(words.ids)
     both = places[0, :count, None] + places[1, None, :count]
