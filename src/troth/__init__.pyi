@@ -368,6 +368,7 @@ def train_tracker(
     dev: Path | None = None,
     dev_limit: int | None = 100,
     sets: str | Sequence[str] = (),
+    dev_schemas: Path | None = None,
     services: str | Sequence[str] = (),
     shots: Shots | None = None,
     augment: str | Sequence[str] | None = None,

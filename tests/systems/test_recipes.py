@@ -125,6 +125,29 @@ def test_sets_curves_and_seeds(data: Path, tmp_path: Path, tiny: Callable[[str],
         train_tracker(data, tmp_path / "runs/seed-1", recipe="trippy", model=tiny("bert"))
 
 
+def test_wordings_of_the_schema_are_measured_while_training(
+    data: Path, tmp_path: Path, tiny: Callable[[str], Path]
+) -> None:
+    paraphrases = demo.path("wordings/paraphrases.json")
+    arguments: dict[str, Any] = {"recipe": "span", "model": tiny("bert"), "fit": FIT, "dev": data, "dev_limit": 1}
+    (run,) = train_tracker(data, tmp_path / "run", **arguments, sets="NED,v1..v2", dev_schemas=paraphrases)
+    for point in curve(run.folder):
+        assert {"jga", "jga:NED", "jga:v1", "jga:v2"} <= point.keys()
+        assert point["jga_wordings"] == pytest.approx((point["jga:v1"] + point["jga:v2"]) / 2)
+    assert set(run.best) == {"best-jga", "least-slack"}
+    record = json.loads((tmp_path / "run/training.json").read_text())
+    assert record["dev_schemas"] == str(paraphrases)
+    for sets, schemas, line in (
+        ("v1", None, "nothing says how the schema is worded in v1"),
+        ("v9", paraphrases, "different"),
+        ("orig,SDI,NDE", None, "there is no set 'NDE'"),
+        (f"mine={data}", None, "sets cannot be 'mine=…' while training"),
+    ):
+        with pytest.raises(UserError, match=line):
+            train_tracker(data, tmp_path / "other", **arguments, sets=sets, dev_schemas=schemas)
+        assert not (tmp_path / "other").exists()
+
+
 def test_masked_words_are_learned_before_states(data: Path, tmp_path: Path, tiny: Callable[[str], Path]) -> None:
     """ConvBERT-DG: of the training dialogues, where no others are named; and not where it is not wanted."""
     arguments: dict[str, Any] = {"recipe": "convbert-dg", "model": tiny("bert"), "fit": {"steps": 2, "batch": 2}}
@@ -153,7 +176,7 @@ def test_a_preset_sets_what_is_not_set_by_hand(data: Path, tmp_path: Path, tiny:
         train_tracker(data, tmp_path / "c", recipe="trippy", model=tiny("bert"), preset="chekdst")
     train_tracker(data, tmp_path / "d", recipe="trippy", model=tiny("bert"), fit={"steps": 1})
     record = json.loads((tmp_path / "d/training.json").read_text())
-    assert not {"preset", "engines"} & record.keys()  # runs of earlier versions can be resumed
+    assert not {"preset", "engines", "dev_schemas"} & record.keys()  # runs of earlier versions can be resumed
 
 
 def test_all_sets_in_one_go_and_again(data: Path, tmp_path: Path, tiny: Callable[[str], Path]) -> None:

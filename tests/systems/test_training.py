@@ -171,6 +171,8 @@ def test_slack_is_over_the_columns_that_all_checkpoints_have() -> None:
     evaluation = TrackerEvaluation(TrackerCorpus("", [], {}, complete=False))
     assert evaluation.slacks(POINTS) == pytest.approx([0.1, 0.3, 0.0, 0.0])
     assert evaluation.slacks(POINTS[1:]) == pytest.approx([0.15, 0.05, 0.0])
+    worded = [{"jga": 0.6, "jga_wordings": 0.1}, {"jga": 0.5, "jga_wordings": 0.4}]
+    assert evaluation.slacks(worded) == pytest.approx([0.15, 0.05])
 
 
 @pytest.mark.parametrize("die_at", [-1, 5])

@@ -165,17 +165,18 @@ class TrackerCorpus:
         if added.wordings:
             made = added.wordings if added.wordings != SCHEMA else CORRUPTION
             how = path_of(schemas) if schemas is not None and added.wordings in (ORACLE, SCHEMA) else made
-            wordings = [
-                Wording(variant.name, _services(variant.files[source.SCHEMA]), variant.renaming)
-                for variant in variants_from(how, seed, engines).vary(self._source)
-            ]
+            wordings = self.reword_schema(variants_from(how, seed, engines))
         return replace(self, wordings=tuple(wordings), share=added.share, twins=added.twins, seed=seed)
 
-    @property
-    def _source(self) -> SchemaSource:
-        if readers.schema_beside(self.path) == self.schema:
-            return load(self.path)
-        return SchemaSource(self.path, "schema", self.schema, msgspec.to_builtins(list(self.schema.values())))
+    def reword_schema(self, generator: Generator) -> list[Wording]:
+        """The schema as a generator words it."""
+        own = readers.schema_beside(self.path) == self.schema
+        document = msgspec.to_builtins(list(self.schema.values()))
+        schema = load(self.path) if own else SchemaSource(self.path, "schema", self.schema, document)
+        return [
+            Wording(variant.name, _services(variant.files[source.SCHEMA]), variant.renaming)
+            for variant in generator.vary(schema)
+        ]
 
     def turns(self) -> Iterator[TrackerTurn]:
         """Every user turn, with gold states before it: of a dialogue, then of what augmentation adds to it."""

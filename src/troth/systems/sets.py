@@ -6,7 +6,7 @@ A set is named as the papers do, after a family of perturbations, or `NAME=PATH`
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -17,13 +17,14 @@ from troth.core.errors import UserError, suggest_name
 from troth.core.names import parse_names, split_name_path
 from troth.core.records import Dialogue, Schema
 from troth.perturb.schemas.files import variant_names
+from troth.perturb.schemas.generators import Generator
 from troth.perturb.schemas.run import vary
 from troth.perturb.users import FAMILIES, Inventory, apply, inventory
 from troth.perturb.users.run import perturb
 from troth.readers.plain import encode_indented
 from troth.storage import files
 from troth.storage.unfinished import temporary_sibling
-from troth.systems.data import TrackerCorpus, variants_from
+from troth.systems.data import TrackerCorpus, Wording, variants_from
 
 SetKind = Literal["original", "twin", "variant"]
 ORIGINAL = "orig"
@@ -87,22 +88,41 @@ def make(corpus: TrackerCorpus, plan: SetPlan, folder: Path, *, schemas: str | N
 
 
 def _vary(original: Path, names: Sequence[str], folder: Path, schemas: str | None, seed: int) -> None:
+    generator = _generator(names, schemas, seed)
+    with files.writing(str(folder)), temporary_sibling(folder / names[0], folder=True) as scratch:
+        _check_names(names, {one.variant for one in vary(original, f"{scratch}/all", with_=generator)}, schemas)
+        for name in names:
+            if not (folder / name).exists():
+                Path(scratch, "all", name).rename(folder / name)
+
+
+def _generator(names: Sequence[str], schemas: str | None, seed: int) -> Generator:
+    """The generator of the variants of these names."""
     if schemas is None:
         hint = "name the folder of the variants' schemas (SGD-X), or backtranslate, corrupt, or a file of paraphrases"
         raise UserError(f"nothing says how the schema is worded in {names[0]}", hint=hint)
     generator = variants_from(schemas, seed)
     if "variants" in generator.__struct_fields__:
-        generator = msgspec.structs.replace(generator, variants=",".join(names))
-    elif "count" in generator.__struct_fields__:
-        generator = msgspec.structs.replace(generator, count=max(int(name[1:]) for name in names))
-    with files.writing(str(folder)), temporary_sibling(folder / names[0], folder=True) as scratch:
-        there = {one.variant for one in vary(original, f"{scratch}/all", with_=generator)}
-        for name in names:
-            if name not in there:
-                hint = "there are: " + ", ".join(sorted(there))
-                raise UserError(f"no variant is called '{name}'", file=schemas, hint=hint)
-            if not (folder / name).exists():
-                Path(scratch, "all", name).rename(folder / name)
+        return msgspec.structs.replace(generator, variants=",".join(names))
+    if "count" in generator.__struct_fields__:
+        return msgspec.structs.replace(generator, count=max(int(name[1:]) for name in names))
+    return generator
+
+
+def _check_names(names: Sequence[str], known: Collection[str], schemas: str | None) -> None:
+    for name in names:
+        if name not in known:
+            hint = "there are: " + ", ".join(sorted(known))
+            raise UserError(f"no variant is called '{name}'", file=schemas, hint=hint)
+
+
+def reword(corpus: TrackerCorpus, names: Sequence[str], schemas: str | None, seed: int) -> list[Wording]:
+    """The schema of a corpus in the wordings of these names, in memory."""
+    if not names:
+        return []
+    wordings = {one.name: one for one in corpus.reword_schema(_generator(names, schemas, seed))}
+    _check_names(names, wordings, schemas)
+    return [wordings[name] for name in names]
 
 
 def perturb_dialogues(dialogues: Sequence[Dialogue], schema: Schema, family: str, seed: int) -> list[Dialogue]:

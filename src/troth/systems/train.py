@@ -37,11 +37,8 @@ from troth.systems.tracker import CARD, Tracker, TrackerCard, describe
 from troth.systems.training import Fitting, Key, fit
 
 FIRST = "first"
-LATER = (
-    "engines",
-    "preset",
-    "services",
-)  # options that runs of earlier versions do not record: without a value, nor do we
+# Options that runs of earlier versions do not record: without a value, nor do we.
+LATER = ("dev_schemas", "engines", "preset", "services")
 BEST_LOSS, BEST_JGA = "best-loss", "best-jga"
 
 
@@ -57,8 +54,13 @@ class TrainSettings:
     dev: Path | None = option(None, "Dialogues by which the best checkpoint is chosen.", "FILE")
     dev_limit: int | None = option(100, "Number of dev dialogues to track, drawn by the seed.", least=0, zero="all")
     sets: str | Sequence[str] = option(
-        (), "Perturbed versions of the dev data to measure on as well, for example NED,SDI,PI.", "NAMES"
-    )
+        (), "Perturbed versions of the dev data to measure on as well, and wordings of its schema: NED,SDI,PI,v1..v5.",
+        "NAMES",
+    )  # fmt: skip
+    dev_schemas: Path | None = option(
+        None, "Source of the wordings v1, v2, … of the dev data: a folder as SGD-X, backtranslate, corrupt, or a file "
+        "of paraphrases.", "FROM",
+    )  # fmt: skip
     services: str | Sequence[str] = option(
         (), "Train only on dialogues that are about these services and no others, comma-separated.", "NAMES"
     )
@@ -148,11 +150,11 @@ def _train(
     corpus = corpus.augment(settings.augment, schemas=settings.schemas, engines=settings.engines, seed=seed)
     recipe = recipe.fit_to(corpus)
     card = TrackerCard(settings.recipe, msgspec.to_builtins(recipe), path_of(settings.model))
-    dev = None
+    dev = evaluation = None
     if settings.dev is not None:
         dev = TrackerCorpus.read(settings.dev, format=settings.format).first(settings.dev_limit, seed)
+        evaluation = TrackerEvaluation(dev, settings.sets, schemas=settings.dev_schemas, seed=seed)
     model = _begin(folder, settings, recipe, run, corpus)
-    evaluation = None if dev is None else TrackerEvaluation(dev, parse_names(settings.sets), seed=seed)
     tracker = Tracker(str(folder), card, model)
     with _without_gc():
         examples = list(model.examples(corpus.turns()))
@@ -164,8 +166,8 @@ def _train(
         {} if evaluation is None else {BEST_JGA: lambda metrics: metrics.get(JGA, 0.0)},
         report_to(parse_names(settings.log_to), folder, asdict(how)),
         lambda kept, metrics: describe(kept, replace_fields(card, training=asdict(how), metrics=metrics)),
-        _digests(corpus, dev),
-        {SLACK: evaluation.slacks} if evaluation is not None and len(evaluation.sets) > 1 else {},
+        _digests(corpus, evaluation),
+        {SLACK: evaluation.slacks} if evaluation is not None and evaluation.has_sets else {},
     )
     state = fit(fitting, folder, how)
     if any(JGA in point for point in curve(folder)):
@@ -173,9 +175,12 @@ def _train(
     return TrainedTracker(str(folder), seed, state.step, state.best)
 
 
-def _digests(corpus: TrackerCorpus, dev: TrackerCorpus | None) -> dict[str, str]:
+def _digests(corpus: TrackerCorpus, evaluation: TrackerEvaluation | None) -> dict[str, str]:
     """The inputs of a training run by their content: a run is resumed with the same only."""
-    dev_records = [] if dev is None else [*dev.dialogues, dev.schema, dev.complete]
+    dev_records: list[Any] = []
+    if evaluation is not None:
+        dev = evaluation.corpus
+        dev_records = [*dev.dialogues, dev.schema, dev.complete, *evaluation.wordings]
     learned = [*corpus.dialogues, corpus.schema, corpus.complete, corpus.wordings]
     return {"training data": ordered_digest(learned), "dev data": ordered_digest(dev_records)}
 
