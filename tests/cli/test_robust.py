@@ -49,6 +49,13 @@ def test_sgdx_of_several_systems(fine: Troth, tmp_path: Path) -> None:
     assert all(chart.read_text().startswith("<svg") for chart in charts)
 
 
+def test_a_missing_interval_is_explained(fine: Troth, tmp_path: Path) -> None:
+    few = str(tmp_path / "few.jsonl")  # predictions for a single dialogue: JGA is near 0
+    fine("convert", HASTY, few, "--to", "jsonl", "--shots", "0.05")
+    result = fine("robust", "sgdx", GOLD, f"v1={HASTY}", f"v2={STURDY}", f"orig={few}", "--by", "")
+    assert "jga_drop: no interval: it would be wider than 100 points" in result.err
+
+
 def test_checkdst_json(fine: Troth) -> None:
     result = fine("robust", "checkdst", f"{GOLD},{HASTY}", f"PI={GOLD},{HASTY}", "--profile", "trade", "--json")
     scores = {score["metric"]: score for score in json.loads(result.out)}

@@ -12,6 +12,7 @@ import msgspec
 
 from troth.core.encoding import encode_json
 from troth.core.errors import ImmediateExit, truncate
+from troth.core.groups import ALL
 from troth.core.progress import LONGEST
 from troth.core.result import Result
 from troth.core.table import Table, one_line
@@ -83,8 +84,12 @@ def result(result: Result, *, json_form: bool, out: str | None = None, layout: I
         tables(result.tables(bold=sys.stdout.isatty()) if layout is None else layout)
     if out is not None:
         note(describe_files(out))
-    for reason in dict.fromkeys(score.reason for score in result.scores if score.reason and score.group == "all"):
-        names = dict.fromkeys(score.metric for score in result.scores if score.reason == reason)
-        note(f"not scored: {', '.join(names)}: {reason}")
+    missing: dict[tuple[str, str], dict[str, None]] = {}  # metrics without a value or an interval, by the reason
+    for score in (score for score in result.scores if score.group == ALL and score.low is None):
+        start, reason = ("not scored: ", score.reason) if score.reason else ("", score.interval_note)
+        if reason:
+            missing.setdefault((start, reason), {})[score.metric] = None
+    for (start, reason), metrics in missing.items():
+        note(f"{start}{', '.join(metrics)}: {reason}")
     for line in result.notes:
         note(str(line))
