@@ -45,6 +45,7 @@ _NAMES = {
     "respond": "troth.systems.generators.respond",
     "run_agent": "troth.agents.live.run",
     "sgdx": "troth.robustness.sgdx",
+    "slot_errors": "troth.tracking.slot_errors",
     "stress_ground": "troth.meta.trials.stress",
     "table": "troth.report.tables",
     "track": "troth.systems.track",

@@ -61,6 +61,7 @@ from troth.tracking.explain import explain as explain
 from troth.tracking.profiles import PROFILES as PROFILES
 from troth.tracking.profiles import Profile as Profile
 from troth.tracking.score import ProfileLike
+from troth.tracking.slot_errors import slot_errors as slot_errors
 from typing import Any
 
 __all__: list[str]

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from tests.tracking.build import SCHEMA, dialogue
-from troth import demo
+from troth import demo, slot_errors
 from troth.core.errors import UserError
 from troth.tracking.explain import explain
 from troth.tracking.score import dst
-from troth.tracking.slot_errors import slot_errors
 
 GOLD, HASTY, STURDY = (demo.path(name) for name in ("gold", "hasty", "sturdy"))
 
