@@ -10,10 +10,12 @@ from troth import demo
 from troth.core.result import Result
 from troth.demo import run as runner
 from troth.report.page import build
+from troth.report.page.render import render
 from troth.report.page.stress import ORIGINAL, REWORDED, Shift, StressRuns, pair_trackers, stress_lines
 from troth.report.sources import ScoredSystem, open_run
 from troth.robustness.checkdst import checkdst
 from troth.robustness.sgdx import sgdx
+from troth.tracking.score import dst
 
 Runs = dict[str, tuple[Result, Result]]
 
@@ -111,6 +113,16 @@ def test_shown_only_by_test_and_interval(
 ) -> None:
     shift = Shift(REWORDED, 0.2, 0.23, low, high, p)
     assert (shift.is_shown, shift.bounds) == (is_shown, bounds)
+
+
+def test_a_large_loss_comes_before_no_difference(runs: Runs) -> None:
+    """What a stress costs one tracker is a finding, also where two trackers do not differ."""
+    tracking = dst(demo.path("gold"), demo.path("hasty"), f"same={demo.path('hasty')}", profile="trade")
+    sources = [open_run(run, number) for number, run in enumerate((tracking, *runs["hasty"]), 1)]
+    lead = build(sources).lead
+    assert lead[1].startswith("Robustness: hasty has the whole state right in ")
+    assert any(line.startswith("State tracking: same and hasty: no difference shown") for line in lead[2:])
+    assert f"<li>{lead[1]}</li>" in render(build(sources), "")  # also without a script
 
 
 def test_the_page_says_it_first_of_robustness(runs: Runs) -> None:

@@ -35,12 +35,13 @@ def render(page: Page, dialogues: str, trajectories: str = "") -> str:
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
     cards = [f"{card.question} {entry.system}: {entry.sentence}" for card in page.cards for entry in card.entries]
+    without_script = "".join(f"<li>{html.escape(text)}</li>" for text in (*page.lead, *cards))
     values = {
         "policy": html.escape(policy),
         "title": html.escape(f"{page.title} – troth"),
         "version": html.escape(page.version),
         "style": style,
-        "plain": "<ul>" + "".join(f"<li>{html.escape(text)}</li>" for text in cards) + "</ul>",  # without a script
+        "plain": f"<ul>{without_script}</ul>",
         "page": msgspec.json.encode(page).decode().replace("<", "\\u003c"),  # no text can end the block it stands in
         "dialogues": dialogues,
         "trajectories": trajectories,

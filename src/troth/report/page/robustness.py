@@ -31,7 +31,7 @@ def contribute(sources: Sequence[Source]) -> Contribution:
     stresses = stress.stress_lines(stress.pair_trackers(perturbed, worded))
     lines = summary_lines(users, marked[0].marks, spoken)
     if stresses:  # they speak of JGA under the wordings, too, and come first of this section
-        largest = max((line.size for line in lines if isinstance(line, SummaryLine)), default=0.0)
+        largest = max(line.size for line in (*stresses, *lines) if isinstance(line, SummaryLine))
         lines = [*(SummaryLine(line, largest) for line in stresses), *lines]
     else:
         lines += summary_lines(schemas, marked[1].marks, schemas.headline)

@@ -14,6 +14,7 @@ import numpy as np
 
 from troth import stats
 from troth.report.page import sgdx, words
+from troth.report.page.contests import SummaryLine
 from troth.report.sources import ScoredSystem
 from troth.stats.contests import LEVEL
 
@@ -83,7 +84,7 @@ def pair_trackers(perturbed: Sequence[ScoredSystem], worded: Sequence[ScoredSyst
     return [StressRuns(system, by_name[system.name]) for system in perturbed if system.known_score("jga")]
 
 
-def stress_lines(trackers: Sequence[StressRuns]) -> list[str]:
+def stress_lines(trackers: Sequence[StressRuns]) -> list[SummaryLine]:
     """The cost of each stress for the first tracker; for two trackers, also the comparison with the second."""
     if not trackers:
         return []
@@ -91,10 +92,10 @@ def stress_lines(trackers: Sequence[StressRuns]) -> list[str]:
     return [line for line in lines if line]
 
 
-def _describe_costs(tracker: StressRuns) -> str:
+def _describe_costs(tracker: StressRuns) -> SummaryLine | None:
     shifts = sorted(_costs(tracker), key=lambda shift: shift.after - shift.before)
     if not shifts:
-        return ""
+        return None
     name, noun = tracker.perturbed.name, words.unit_noun(tracker.perturbed.scores["jga", "all"])
     lost, gained, rest = _split(shifts)
     sentences = [
@@ -104,13 +105,13 @@ def _describe_costs(tracker: StressRuns) -> str:
         _list_shifts("No loss is shown", [f"{one.where} ({one.bounds})" for one in rest]),
         "95% intervals in brackets",
     ]
-    return " ".join(f"{sentence}." for sentence in sentences if sentence)
+    return _join_sentences(sentences, shifts)
 
 
-def _describe_gains(base: StressRuns, other: StressRuns) -> str:
+def _describe_gains(base: StressRuns, other: StressRuns) -> SummaryLine | None:
     shifts = _gains(base, other)
     if not shifts:
-        return ""
+        return None
     ours, theirs = base.perturbed.name, other.perturbed.name
     worse, better, rest = _split(shifts)
     sentences = [
@@ -119,7 +120,13 @@ def _describe_gains(base: StressRuns, other: StressRuns) -> str:
         _list_shifts("It is worse by", _describe_levels(worse)),
         _list_shifts("No difference is shown", [f"{one.where} ({one.bounds})" for one in rest]),
     ]
-    return " ".join(f"{sentence}." for sentence in sentences if sentence)
+    return _join_sentences(sentences, shifts)
+
+
+def _join_sentences(sentences: Sequence[str], shifts: Sequence[Shift]) -> SummaryLine:
+    """One line of sentences on some stresses, as large as the largest difference that is shown."""
+    size = max((abs(shift.after - shift.before) for shift in shifts if shift.is_shown), default=0.0)
+    return SummaryLine(" ".join(f"{sentence}." for sentence in sentences if sentence), size)
 
 
 def _describe_levels(shifts: Sequence[Shift]) -> list[str]:
