@@ -51,13 +51,13 @@ def bad(troth: Troth, corpus: Corpus, *parts: str) -> None:
 GARBAGE = [
     (b"", "the file is empty (is it the right one?)"),
     (b" \n\t", "the file is empty (is it the right one?)"),
-    (b"{}", "not a known format (name it with --format: sgd, "),
-    (b"[]", "not a known format (name it with --format: sgd, "),
-    (b"6", "not a known format (name it with --format: sgd, "),
+    (b"{}", "not a known format (name the format: sgd, "),
+    (b"[]", "not a known format (name the format: sgd, "),
+    (b"6", "not a known format (name the format: sgd, "),
     (b"hello", "broken JSON: "),
     (b"\xff\xfe", "broken JSON: "),
     (b"\xef\xbb\xbf[]", "not a known format"),  # a byte order mark is passed over
-    (b"[" * 100 + b"]" * 100, "not a known format (name it with --format: sgd, "),
+    (b"[" * 100 + b"]" * 100, "not a known format (name the format: sgd, "),
     (b"[" * 100_000 + b"]" * 100_000, "nested too deeply to be dialogue data (is it the right file?)"),
     (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "nested too deeply to be dialogue data (is it the right file?)"),
 ]

@@ -133,4 +133,4 @@ def test_unknown_names(tmp_path: Path) -> None:
     path.write_text("just a text\n")
     error = attempt(path)
     assert error is not None
-    assert "name it with --format: begin, chat" in error.line()
+    assert "name the format: begin, chat" in error.line()

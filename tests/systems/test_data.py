@@ -97,9 +97,9 @@ def test_engines_of_back_translation(corpus: TrackerCorpus, monkeypatch: pytest.
     said = {slot.description for one in few.wordings for service in one.schema.values() for slot in service.slots}
     assert any(text.endswith(" there,back") for text in said)
     assert any(text.endswith(" eng-cat") for text in said)
-    with pytest.raises(UserError, match="translation engines are named, and nothing is translated"):
+    with pytest.raises(UserError, match="engines is only for the augmentation 'backtranslate'"):
         corpus.augment("corrupt", engines=["apertium:eng-cat"])
-    with pytest.raises(UserError, match="translation engines are named"):
+    with pytest.raises(UserError, match="engines is only for"):
         corpus.augment(None, engines=["apertium:eng-cat"])
 
 

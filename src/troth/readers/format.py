@@ -64,7 +64,7 @@ def recognise(formats: Registry[Reader], document: Document, *, json: bool = Tru
     keys = list(first_object(document))
     if not keys and (json or document.starts(b"{") or document.starts(b"[")):
         decode(document, object)  # the most likely reason is broken JSON: this raises an error with its position
-    hint = "name it with --format: " + ", ".join(formats)
+    hint = "name the format: " + ", ".join(formats)
     what = f"not a known {formats.kind}"
     what += f"; its keys are {', '.join(keys[:KEYS])}{', …' if len(keys) > KEYS else ''}" if keys else ""
     raise UserError(what, file=document.name, hint=hint)

@@ -155,8 +155,8 @@ class TrackerCorpus:
         """
         added = parse_augmentation(augment)
         if engines and added.wordings != BACK_TRANSLATION:
-            hint = f"leave them out, or augment by {BACK_TRANSLATION}"
-            raise UserError("translation engines are named, and nothing is translated", hint=hint)
+            hint = "leave it out, or augment in this way"
+            raise UserError(f"is only for the augmentation '{BACK_TRANSLATION}'", option="engines", hint=hint)
         if added.wordings == ORACLE and schemas is None:
             raise UserError(
                 f"'{ORACLE}' needs the schemas of the variants", option="augment", hint="a folder, as SGD-X has them"

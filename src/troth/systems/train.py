@@ -120,11 +120,11 @@ def train_tracker(data: Path, out: Path, **options: Any) -> list[TrainedTracker]
         raise UserError(f"recipe '{settings.recipe}' is not trained", hint="troth track runs it as it is")
     require("torch", "transformers", extra="train")
     if settings.first and not recipe.first:
-        raise UserError(f"recipe '{settings.recipe}' has no first phase", hint="leave it out")
+        raise UserError(f"is not used: recipe '{settings.recipe}' has none", option="first", hint="leave it out")
     if recipe.first and not settings.first and type(recipe).own_first_examples is Recipe.own_first_examples:
-        raise UserError(
-            f"recipe '{settings.recipe}' has a first phase on {recipe.first}", hint="say what it learns from"
-        )
+        hint = "for example mrpc=FILE" if recipe.first == "tasks" else "a file or folder of dialogues"
+        what = f"is needed: recipe '{settings.recipe}' has a first phase on {recipe.first}"
+        raise UserError(what, option="first", hint=hint)
     check_installed(parse_names(settings.log_to))
     seeds, parent = list(settings.seeds), Folder(path_of(out))
     folders = {seed: parent if len(seeds) == 1 else parent / f"seed-{seed}" for seed in seeds}
