@@ -130,6 +130,8 @@ def test_ls(fine: Troth) -> None:
         "backends",
         "recipes",
         "trackers",
+        "training presets",
+        "training tasks",
     ]
     assert {"jga", "aga", "sa", "fga@0.5", "turn_match", "tagging_f1"} < listed["metrics"].keys()
     assert list(listed["profiles"]) == ["sgd", "sgd-exact", "nemo", "trade", "trippy", "mwzeval", "checkdst"]

@@ -53,6 +53,8 @@ KINDS = {  # registries, or functions that return names with one line about each
     "backends": "troth.models:forms",
     "recipes": "troth.systems.recipe:RECIPES",
     "trackers": "troth.systems.recipe:TRACKERS",
+    "training presets": "troth.systems.presets:PRESETS",
+    "training tasks": "troth.systems.tasks:TASKS",
 }
 
 

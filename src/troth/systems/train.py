@@ -81,13 +81,13 @@ class TrainSettings:
     schema: Path | None = schema_option()
     format: str | None = format_option("the dialogues")
     first: str | Sequence[str] = option(
-        (), "Data of the first phase: NAME=FILE of tasks, or dialogues; see docs/trackers.md.", "SOURCES"
+        (), "Data of the first phase: dialogues, or TASK=FILE; `troth ls training tasks` lists tasks.", "SOURCES"
     )
     first_fit: Mapping[str, Any] = option(
         {}, "Settings of the first phase, for example epochs=2,rate=5e-5.", "FIELDS", flag="--first-set"
     )
     preset: str | None = option(
-        None, "Settings of a paper by name: checkdst, sgp-dst or sgd-baseline; other options take precedence.", "NAME",
+        None, "Settings of a paper; `troth ls training presets` lists them. Other options take precedence.", "NAME",
         complete=("troth.systems.presets:PRESETS",),
     )  # fmt: skip
     fit: Mapping[str, Any] = option({}, "Fields of `FitSettings`.", shape="python")
