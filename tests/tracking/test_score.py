@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -196,3 +197,9 @@ def test_slots_that_cause_errors() -> None:
         assert errors[slot].cost == pytest.approx(without - whole)
         assert errors[slot].alone <= errors[slot].wrong
     assert sum(one.share for one in errors.values() if not one.slot.startswith("*")) <= 1
+
+
+@pytest.mark.parametrize("rate", [-1.0, math.nan, math.inf])
+def test_a_rate_that_cannot_be(rate: float) -> None:
+    with pytest.raises(UserError, match=f"rates cannot be '{rate:g}'"):
+        dst(GOLD, HASTY, rates=[rate], metrics="jga")

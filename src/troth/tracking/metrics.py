@@ -199,6 +199,10 @@ def select_metrics(names: str | Iterable[str] | None = None, rates: Iterable[flo
 
     Without `rates`, FGA of all metrics is at the paper's λ, and named metrics are all there is.
     """
+    rates = None if rates is None else list(rates)
+    for rate in rates or ():
+        if not 0 <= rate < math.inf:
+            raise UserError(f"cannot be '{rate:g}'", option="rates", hint="0 or more; the paper uses 0.25 to 1")
     if names is not None:
         wanted = [metric(name) for name in parse_names(names)]
         if not wanted:
