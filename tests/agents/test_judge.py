@@ -88,6 +88,35 @@ def test_answers_are_read_strictly(answer: str, numbers: list[int] | None) -> No
         assert verdict.claims.value == float(not numbers)
 
 
+class Held(Scripted):
+    """A model that takes grammars, and keeps them."""
+
+    takes_grammar = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.grammars: list[str] = []
+
+    def generate(self, prompts: Sequence[str], **options: Any) -> list[str]:
+        self.grammars.append(options.pop("grammar"))
+        return super().generate(prompts, **options)
+
+
+def test_a_model_that_takes_grammars_is_held_to_the_numbers_of_the_conversation() -> None:
+    lm, short = Held(), Trajectory("s", (Message("user", "Hi."), Message("assistant", "Hello.")))
+    judge = AgentJudge(lm, policy="Be kind.", votes=1)
+    judge.judge([TRIAL, short])
+    assert judge.recipe["answers"] == "grammar"
+    assert "answers" not in AgentJudge(Scripted()).recipe
+    claims, claims_short, success, _, policy, _ = lm.grammars
+    assert 'line ::= ("1" | "3" | "4") " ["' in claims
+    assert 'line ::= ("1" | "2" | "3" | "4") " ["' in policy
+    assert 'line ::= ("1") " ["' in claims_short
+    assert 'evidence ::= "-" | "0" | "1" | "2" | "3"\n' in claims
+    assert 'evidence ::= "-" | "0" | "1"\n' in claims_short
+    assert success.startswith('root ::= "SOLVED: " reason | "FAILED [" evidence "]: " reason')
+
+
 @pytest.mark.parametrize(("answer", "value"), [
     ("SOLVED: all done", 1.0), ("FAILED [-]: no", 0.0), ("FAILED [3]: no", 0.0), ("FAILED [9]: no", None),
     ("FAILED: no", None), ("SOLVED", None), ("I think SOLVED: yes", None), ("SOLVED: a\nFAILED [1]: b", None),

@@ -18,6 +18,7 @@ from troth.core.errors import UserError
 from troth.core.records import Grounded
 from troth.grounding.judge import Judge
 from troth.models.gguf import GgufLm, parse_calls
+from troth.models.protocols import takes_grammar
 
 SIZE = 300
 START, END = 290, 291  # tokens of the template
@@ -74,6 +75,13 @@ class Llama:
         return {"choices": [{"text": "!"}], "usage": {"prompt_tokens": 7, "completion_tokens": 1}}
 
 
+class LlamaGrammar:
+    @classmethod
+    def from_string(cls, text: str, *, verbose: bool) -> str:
+        assert not verbose
+        return f"read: {text}"
+
+
 class Formatter:
     def __init__(self, template: str, **_: str) -> None:
         self.template = template
@@ -88,6 +96,7 @@ class Formatter:
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     library, formats = ModuleType("llama_cpp"), ModuleType("llama_cpp.llama_chat_format")
     library.Llama, formats.Jinja2ChatFormatter = Llama, Formatter  # type: ignore[attr-defined]
+    library.LlamaGrammar = LlamaGrammar  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "llama_cpp", library)
     monkeypatch.setitem(sys.modules, "llama_cpp.llama_chat_format", formats)
     monkeypatch.setattr(Llama, "made", [])
@@ -105,6 +114,18 @@ def test_log_probabilities_are_those_of_the_logits(file: Path) -> None:
     assert first.logprobs == pytest.approx((LIKELY, UNLIKELY))
     assert second.logprobs[0] is None
     assert second.logprobs[1] == pytest.approx(LIKELY)
+
+
+def test_a_grammar_reaches_the_library_and_is_part_of_the_cache(file: Path, tmp_path: Path) -> None:
+    lm = models.lm(f"gguf:{file}+chat", cache=tmp_path / "cache")
+    assert takes_grammar(lm)
+    grammars = ('root ::= "yes"', 'root ::= "no"', 'root ::= "yes"')
+    for grammar in grammars:
+        lm.generate(["hello"], grammar=grammar)  # type: ignore[call-arg]
+    lm.generate(["hello"])
+    assert [asked.get("grammar") for asked in Llama.made[0].asked] == [
+        'read: root ::= "yes"', 'read: root ::= "no"', None,
+    ]  # fmt: skip
 
 
 def test_what_texts_share_is_read_once(file: Path) -> None:

@@ -7,6 +7,7 @@ instructions come after the data. This helps against many attempts and not again
 
 Answers are read strictly: `NONE`, or a line `NUMBER [MESSAGE]: REASON` for each thing found; `SOLVED: REASON` or
 `FAILED [MESSAGE]: REASON`. Anything else is no vote, and is counted. What more than half of the votes say is found.
+A model on this disk is held to these forms by a grammar, with the numbers of the conversation.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from troth.core.trajectories import Trajectory
 from troth.grounding.judge import TEMPERATURE, VOTES
 from troth.models import DEFAULT_CACHE, Lm, backend_for, chat_name, uncached_lm
 from troth.models.cached import CachedLm
+from troth.models.protocols import takes_grammar
 from troth.storage.cache import Store
 from troth.text.sentences import locate_sentences
 
@@ -133,6 +135,7 @@ class AgentJudge:
         """What its verdicts depend on, apart from the policy."""
         return {
             "lm": self.lm.name, "prompt": PROMPT_VERSION, "votes": self.votes, "temperature": f"{self.temperature:g}",
+            **({"answers": "grammar"} if takes_grammar(self.lm) else {}),
         }  # fmt: skip
 
     @property
@@ -175,12 +178,9 @@ class AgentJudge:
         with bar(f"judge {name}") as progress:
             for start in range(0, len(readable), step):
                 chunk = readable[start : start + step]
-                prompts = [views[index].prompt(question) for index in chunk]
                 for seed in range(self.votes):
                     try:
-                        texts = self.lm.generate(
-                            prompts, max_tokens=MAX_TOKENS, temperature=self.temperature, seed=seed
-                        )
+                        texts = self._answers([views[index] for index in chunk], name, question, seed)
                     except UnansweredError:
                         left_out.update(chunk)
                         break
@@ -196,6 +196,12 @@ class AgentJudge:
             else _count_votes(votes[index], view)
             for index, view in enumerate(views)
         ]  # fmt: skip
+
+    def _answers(self, views: Sequence[_View], name: str, question: str, seed: int) -> list[str]:
+        options: dict[str, Any] = {"max_tokens": MAX_TOKENS, "temperature": self.temperature, "seed": seed}
+        if not takes_grammar(self.lm):
+            return self.lm.generate([view.prompt(question) for view in views], **options)
+        return [self.lm.generate([view.prompt(question)], **options, grammar=GRAMMARS[name](view))[0] for view in views]
 
 
 @dataclass(frozen=True)
@@ -276,6 +282,36 @@ PARSERS: dict[str, Callable[[str, _View], list[Found] | None]] = {
 }
 
 
+REASON = r"""
+evidence ::= "-" | MESSAGES
+reason ::= [^\x00-\x20\x7f-\xa0\u2000-\u202f] [^\x00-\x1f\x7f-\x9f\u2028\u2029]{0,160}"""
+
+
+def lines_grammar(view: _View, *, calls: bool) -> str:
+    """The grammar of what `parse_lines` reads, with the numbers of this conversation."""
+    items = _alternatives(number for number, item in view.items.items() if calls or not item.tool)
+    if not items:
+        return 'root ::= "NONE"'
+    form = f'root ::= "NONE" | line ("\\n" line){{0,5}}\nline ::= ({items}) " [" evidence "]: " reason'
+    return form + REASON.replace("MESSAGES", _alternatives(range(view.messages)))
+
+
+def success_grammar(view: _View) -> str:
+    form = 'root ::= "SOLVED: " reason | "FAILED [" evidence "]: " reason'
+    return form + REASON.replace("MESSAGES", _alternatives(range(view.messages)))
+
+
+def _alternatives(numbers: Iterable[int]) -> str:
+    return " | ".join(f'"{number}"' for number in numbers)
+
+
+GRAMMARS: dict[str, Callable[[_View], str]] = {
+    "claims": lambda view: lines_grammar(view, calls=False),
+    "policy": lambda view: lines_grammar(view, calls=True),
+    "success": success_grammar,
+}
+
+
 def _count_votes(votes: Sequence[list[Found] | None], view: _View) -> Judgement:
     """What more than half of the votes that can be read found."""
     known = [vote for vote in votes if vote is not None]
@@ -304,11 +340,11 @@ class BudgetedLm:
         return getattr(self.inner, name)
 
     def generate(
-        self, prompts: Sequence[str], *, max_tokens: int = 128, temperature: float = 0.0, seed: int = 0
+        self, prompts: Sequence[str], *, max_tokens: int = 128, temperature: float = 0.0, seed: int = 0, **grammar: str
     ) -> list[str]:
         for prompt in prompts:
             self.budget.charge(len(prompt))
-        texts = self.inner.generate(prompts, max_tokens=max_tokens, temperature=temperature, seed=seed)
+        texts = self.inner.generate(prompts, max_tokens=max_tokens, temperature=temperature, seed=seed, **grammar)
         for prompt, text in zip(prompts, texts, strict=True):
             self.budget.settle(len(prompt), len(text), None)
         return texts

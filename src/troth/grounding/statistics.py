@@ -37,7 +37,8 @@ def grounded_statistics(name: str, items: Sequence[Grounded]) -> GroundedStatist
     """Counts of responses with their documents."""
     return GroundedStatistics(
         name, len(items), len({item.document for item in items if item.document.strip()}),
-        _mean(_count_words(item.document) for item in items), _mean(sum(map(_count_words, item.history)) for item in items),
+        _mean(_count_words(item.document) for item in items),
+        _mean(sum(map(_count_words, item.history)) for item in items),
         _mean(_count_words(item.response) for item in items),
     )  # fmt: skip
 

@@ -17,7 +17,7 @@ import msgspec
 
 from troth.core.progress import bar
 from troth.models.batches import Batch, Cutting, Planning, Room, batch_by_length, compute_batched
-from troth.models.protocols import Continuation, Entailment, Lm, Nli, Request, TextPair, WordedEntailment
+from troth.models.protocols import Continuation, Entailment, Lm, Nli, Request, TextPair, WordedEntailment, takes_grammar
 from troth.storage.cache import Store, key
 
 K = TypeVar("K", TextPair, Request, str)
@@ -139,14 +139,19 @@ class CachedLm:
         answers = {request: _unpack(value) for request, value in values.items()}
         return [answers[request] for request in full]
 
+    @property
+    def takes_grammar(self) -> bool:
+        return takes_grammar(self.inner)
+
     def generate(
-        self, prompts: Sequence[str], *, max_tokens: int = 128, temperature: float = 0.0, seed: int = 0
+        self, prompts: Sequence[str], *, max_tokens: int = 128, temperature: float = 0.0, seed: int = 0, **grammar: str
     ) -> list[str]:
         # Without a temperature nothing is random, and the seed does not matter.
         options = f"max={max_tokens} temperature={temperature!r} seed={seed if temperature else None}"
+        options += "".join(f" {name}={text}" for name, text in grammar.items())
 
         def compute(batch: list[str]) -> list[bytes]:
-            texts = self.inner.generate(batch, max_tokens=max_tokens, temperature=temperature, seed=seed)
+            texts = self.inner.generate(batch, max_tokens=max_tokens, temperature=temperature, seed=seed, **grammar)
             return [text.encode("utf-8", "surrogatepass") for text in texts]
 
         keys = {prompt: key("generate", _identity(self.inner), options, prompt) for prompt in prompts}

@@ -3,7 +3,7 @@
 Quantised to about four bits, a model of a billion parameters answers on a laptop, without a server and without torch
 (extra `local`). With `+chat` a context is the user's message, in the template of the file, and what is generated or
 scored is the assistant's answer. Texts that share a beginning are read one after the other, and what they share is
-read once.
+read once. With a grammar (GBNF), only texts of its form are written.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
 class GgufLm:
     """A model file. It is loaded for the first request."""
 
+    takes_grammar = True
+
     def __init__(self, file: Path, label: str, identity: str, *, chat: bool = False) -> None:
         self.file, self.chat_only = file, chat
         self.name, self.identity = label + "+chat" * chat, identity + "+chat" * chat
@@ -71,10 +73,14 @@ class GgufLm:
         return [answers[Request.parse(request)] for request in requests]
 
     def generate(
-        self, prompts: Sequence[str], *, max_tokens: int = 128, temperature: float = 0.0, seed: int = 0
-    ) -> list[str]:
+        self, prompts: Sequence[str], *, max_tokens: int = 128, temperature: float = 0.0, seed: int = 0,
+        grammar: str = "",
+    ) -> list[str]:  # fmt: skip
         """Continues each prompt, or answers it as a user's message in a chat."""
-        options = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
+        options: dict[str, Any] = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
+        if grammar:
+            llama_cpp = require("llama_cpp", extra="local")
+            options["grammar"] = llama_cpp.LlamaGrammar.from_string(grammar, verbose=False)
         return [self._generate(replace_surrogates(prompt), options) for prompt in prompts]
 
     def chat(

@@ -108,3 +108,8 @@ class Lm(Protocol):
     ) -> list[str]:
         """Continues each prompt: greedily, or with tokens drawn by `seed` at a temperature above 0."""
         ...
+
+
+def takes_grammar(lm: Lm) -> bool:
+    """Whether `generate` also takes `grammar`, a grammar in GBNF that every answer then follows."""
+    return bool(getattr(lm, "takes_grammar", False))

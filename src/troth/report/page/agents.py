@@ -343,8 +343,8 @@ def _examples(systems: Sequence[ScoredSystem], kind: str, title: str, note: str)
 
 def _claim(system: ScoredSystem, finding: AgentFinding, group: str) -> Example:
     return Example(
-        group or "claim", _locate(finding), [Piece(finding.text)], [finding.reason], finding.task, f"m{finding.message}",
-        system=system.name, group=group, trial=str(finding.trial),
+        group or "claim", _locate(finding), [Piece(finding.text)], [finding.reason], finding.task,
+        f"m{finding.message}", system=system.name, group=group, trial=str(finding.trial),
     )  # fmt: skip
 
 
