@@ -97,8 +97,9 @@ def judge(items: Sequence[Grounded], entailment: SentenceEntailment) -> list[Jud
     """What the weights are chosen by, of each response."""
     found = []
     for item, supports in zip(items, entailment.supports(items), strict=True):
-        rows = [compute_features(item.document, one) for one in supports]
-        worst = supports[0].answers[supports[0].against]
+        claims = [one for one in supports if one.claims]
+        rows = [compute_features(item.document, one) for one in claims]
+        worst = claims[0].answers[claims[0].against]
         apart = log_odds(worst.contradiction) - log_odds(worst.neutral)
         found.append(Judged(item.label or 0, [[row[name] for name in NAMES] for row in rows], apart, item.source))
     return found

@@ -1,11 +1,15 @@
-"""Claims of a response: its sentences, each supported by the document, contradicted by it, or merely absent from it."""
+"""Claims of a response: its sentences, each supported by the document, contradicted by it, or merely absent from it.
+
+A question or a courtesy beside them is no claim (`courtesies.py`).
+"""
 
 from __future__ import annotations
 
 from troth.grounding.entailment import SentenceSupport
 from troth.storage.explorer import ClaimSupport
 
-SUPPORTED, CONTRADICTED, ABSENT = "supported", "contradicted", "absent"
+SUPPORTED, CONTRADICTED, ABSENT, NO_CLAIM = "supported", "contradicted", "absent", "no claim"
+OBJECTIONS = (CONTRADICTED, ABSENT)
 
 
 def judge_claim(support: SentenceSupport, odds: float, supported: float, opposed: float) -> ClaimSupport:
@@ -19,6 +23,7 @@ def judge_claim(support: SentenceSupport, odds: float, supported: float, opposed
     """
     chances = {SUPPORTED: supported, CONTRADICTED: (1 - supported) * opposed, ABSENT: (1 - supported) * (1 - opposed)}
     verdict = SUPPORTED if supported >= 0.5 else CONTRADICTED if opposed > 0.5 else ABSENT
+    verdict = verdict if support.claims else NO_CLAIM
     passage = support.passages[support.against if verdict == CONTRADICTED else support.best]
     return ClaimSupport(
         support.sentence, verdict, chances[SUPPORTED], chances[CONTRADICTED], chances[ABSENT], passage, odds,
@@ -28,6 +33,8 @@ def judge_claim(support: SentenceSupport, odds: float, supported: float, opposed
 
 def format_claim(claim: ClaimSupport) -> str:
     """The claim in a line for people."""
+    if claim.verdict == NO_CLAIM:
+        return f"{NO_CLAIM}: {claim.sentence}"
     names = [name for name in (SUPPORTED, CONTRADICTED, ABSENT) if name != claim.verdict]
     others = ", ".join(f"{name} {getattr(claim, name):.2f}" for name in names)
     return f"{claim.verdict} {getattr(claim, claim.verdict):.2f} ({others}): {claim.sentence} ← {claim.passage}"

@@ -5,8 +5,9 @@ entailment model. A document may be longer than a model reads, and entailment mo
 the premises are the document's sentences, one by one and in windows of three, and the best window counts
 (`windows:1+3`). Only the windows that share most with the sentence are asked about: the best sentence and the best
 window of three (`evidence:1+1`, see `evidence.py`). A response is faithful only if all of it is supported: its value is
-the *lowest* probability of entailment over its sentences (`sentences:min`; `mean` is more lenient). The history is not
-read: what a response leaves to it ("yes, it is") is entailed by no document.
+the *lowest* probability of entailment over its sentences (`sentences:min`; `mean` is more lenient). Questions and
+courtesies claim nothing, and count only in a response that has nothing else (`courtesies.py`). The history is not read:
+what a response leaves to it ("yes, it is") is entailed by no document.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from troth.core.metric import Metric
 from troth.core.progress import bar
 from troth.core.records import Grounded
 from troth.core.text_cache import text_cache
+from troth.grounding.courtesies import claims_nothing
 from troth.grounding.evidence import best_passages, passages
 from troth.grounding.metrics import Value, compose_texts, faithfulness
 from troth.models import Nli, TextPair
@@ -42,6 +44,7 @@ class SentenceSupport(NamedTuple):
     sentence: str
     passages: tuple[str, ...]
     answers: tuple[Entailment, ...]
+    claims: bool = True  # False: a question or a courtesy beside sentences that claim something
 
     @property
     def best(self) -> int:
@@ -85,7 +88,7 @@ class SentenceEntailment:
     @property
     def recipe(self) -> dict[str, Any]:
         rules = {"nli": self.nli.name, "windows": self.sizes, "evidence": self.evidence}
-        return rules | {"sentences": self.over, "best": "window"}
+        return rules | {"sentences": self.over, "of": "claims", "best": "window"}
 
     @property
     def remarks(self) -> list[str]:
@@ -93,7 +96,7 @@ class SentenceEntailment:
         return [f"{cut} windows were longer than the model reads, and were cut"] if cut else []
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
-        best = ([support.entailment for support in supports] for supports in self.supports(items))
+        best = ([one.entailment for one in supports if one.claims] for supports in self.supports(items))
         return [min(values) if self.over == "min" else math.fsum(values) / len(values) for values in best]
 
     def supports(self, items: Sequence[Grounded]) -> Iterator[list[SentenceSupport]]:
@@ -129,12 +132,15 @@ class SentenceEntailment:
         pairs = [pair for question in questions for group in question for pair in group]
         verdicts = iter(self.nli.probabilities(pairs)) if pairs else iter(())
         for question in questions:
+            sentences = [group[0][1] for group in question]
+            claims = [not claims_nothing(sentence) for sentence in sentences]
             yield [
                 SentenceSupport(
-                    group[0][1], tuple(premise for premise, _ in group), tuple(next(verdicts) for _ in group)
+                    sentence, tuple(premise for premise, _ in group), tuple(next(verdicts) for _ in group),
+                    claim or not any(claims),
                 )
-                for group in question
-            ]
+                for sentence, claim, group in zip(sentences, claims, question, strict=True)
+            ]  # fmt: skip
 
 
 @text_cache

@@ -9,9 +9,10 @@ From no paper. Each sentence of the response gets log odds of being supported: a
 - whether the words around a fact are those around another one in the document (`places.py`).
 
 The response has the mean of its sentences' log odds, mixed with the lowest, so that every sentence moves the value and
-one wrong sentence is not hidden by many right ones. The value is the probability of these log odds. Form and weights
-were chosen on labelled sets of different kinds by the worst of them (`experiments/faith.py`), for the embedded
-entailment model and for `strong`; with another one the value ranks, but is no probability.
+one wrong sentence is not hidden by many right ones; questions and courtesies have no part in it (`courtesies.py`). The
+value is the probability of these log odds. Form and weights were chosen on labelled sets of different kinds by the
+worst of them (`experiments/faith.py`), for the embedded entailment model and for `strong`; with another one the value
+ranks, but is no probability.
 
 A sentence that is not supported is either contradicted or merely absent: what the model says of it, also calibrated.
 """
@@ -26,7 +27,7 @@ from typing import Any
 
 from troth.core.metric import Metric
 from troth.core.records import Grounded
-from troth.grounding.claims import format_claim, judge_claim
+from troth.grounding.claims import NO_CLAIM, format_claim, judge_claim
 from troth.grounding.doubts import doubted_words
 from troth.grounding.entailment import EVIDENCE, SentenceEntailment, SentenceSupport
 from troth.grounding.evidence import passages
@@ -89,7 +90,7 @@ class FaithScore:
     def recipe(self) -> Any:
         weights = {name: f"{value:g}" for name, value in asdict(self.weights).items() if "contradicted" not in name}
         asked = self.entailment.recipe
-        return {name: asked[name] for name in ("nli", "windows", "evidence")} | weights
+        return {name: asked[name] for name in ("nli", "windows", "evidence", "of")} | weights
 
     @property
     def remarks(self) -> Sequence[str]:
@@ -101,7 +102,7 @@ class FaithScore:
         items = compose_texts(items)
         for item, supports in zip(items, self.entailment.supports(items), strict=True):
             claims = self.seen[item.document, item.response] = self._claims(item, supports)
-            odds = [claim.odds for claim in claims]
+            odds = [claim.odds for claim in claims if claim.verdict != NO_CLAIM]
             values.append(combine_odds(odds, self.weights.worst) if odds else Unscored(NO_WORDS))
         return values
 

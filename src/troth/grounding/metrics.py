@@ -112,7 +112,7 @@ class Explainer(Protocol):
 
 @runtime_checkable
 class ClaimJudge(Protocol):
-    """A grader that also judges each sentence of a response: supported, contradicted, or absent."""
+    """A grader that also judges each sentence of a response: supported, contradicted, absent, or no claim."""
 
     def claims(self, item: Grounded) -> Sequence[ClaimSupport]: ...
 

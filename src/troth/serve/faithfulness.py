@@ -12,7 +12,7 @@ from troth.core.names import parse_names
 from troth.core.records import Grounded
 from troth.core.signature import signature
 from troth.grounding.calibration import Fitted
-from troth.grounding.claims import SUPPORTED
+from troth.grounding.claims import NO_CLAIM, OBJECTIONS
 from troth.grounding.graded import GradedSystem, grade_systems
 from troth.grounding.metrics import Grader, Unscored, default_metrics, make_graders
 from troth.grounding.score import match_calibration, match_default
@@ -162,7 +162,8 @@ class GroundTask:
 
 def find_sentences(claims: Sequence[ClaimSupport], faithful: bool | None) -> tuple[SentenceFinding, ...]:
     """The sentences that are not supported; the least supported one where there is none and the verdict is false."""
-    findings = [(claim.verdict, claim) for claim in claims if claim.verdict != SUPPORTED]
-    if faithful is False and claims and not findings:
-        findings = [(LEAST, min(claims, key=lambda claim: claim.supported))]
+    findings = [(claim.verdict, claim) for claim in claims if claim.verdict in OBJECTIONS]
+    judged = [claim for claim in claims if claim.verdict != NO_CLAIM]
+    if faithful is False and judged and not findings:
+        findings = [(LEAST, min(judged, key=lambda claim: claim.supported))]
     return tuple(SentenceFinding(kind, claim.sentence, claim.supported, claim.passage) for kind, claim in findings)

@@ -154,7 +154,7 @@ class ClaimSupport(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A sentence of a response, the verdict of its document on it, and the passage that decides."""
 
     sentence: str
-    verdict: str  # supported, contradicted, absent
+    verdict: str  # supported, contradicted, absent, no claim
     supported: float  # probabilities
     contradicted: float
     absent: float

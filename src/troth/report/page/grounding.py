@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from troth import stats
 from troth.core.score import Score
-from troth.grounding.claims import SUPPORTED, format_claim
+from troth.grounding.claims import OBJECTIONS, format_claim
 from troth.grounding.doubts import doubted_words
 from troth.grounding.score import TASK
 from troth.report.page import cards, words
@@ -215,7 +215,7 @@ def _example(view: ResponseView, metric: str, title: str, group: str) -> Example
         facts.append(LABELS.get(view.label, str(view.label)))
     if metric in view.probability:
         facts.append(f"faithful with probability {view.probability[metric]:.2f}")
-    facts += [format_claim(one) for one in view.claims if one.verdict != SUPPORTED]
+    facts += [format_claim(one) for one in view.claims if one.verdict in OBJECTIONS]
     return Example(f"{title} {view.values[metric]:.2f}", view.id, mark_unsupported(view), facts, group=group)
 
 
