@@ -314,6 +314,15 @@ def test_where_values_match_in_part_checkdst_says_that_units_are_right_or_wrong(
     assert "JGA over frames that are right or wrong goes from" in made.cards[0].entries[0].sentence
 
 
+@pytest.mark.shared
+def test_jga_over_other_units_does_not_go_from_one_to_the_other(shared: Path) -> None:
+    """In the authors' example, the original set has 100 turns and the paraphrased one 30."""
+    name = "data/checkdst/ckpt_step928_multiwoz_checkdst-{}_example.checkdst_prediction.jsonl"
+    result = checkdst_task(shared / name.format("orig"), {"PI": shared / name.format("PI")}, resamples=5)
+    sentence = page.build(open_runs([result])).cards[0].entries[0].sentence
+    assert "JGA over turns is 36.0 (n = 100) on the original set and 36.7 (n = 30) on the other." in sentence
+
+
 def test_systems_of_one_run_stand_side_by_side() -> None:
     originals = {"hasty": (GOLD, HASTY), "sturdy": (GOLD, STURDY)}
     twins = {name: {"SDI": (GOLD, demo.path(f"twins/{name}-SDI.jsonl"))} for name in originals}

@@ -45,8 +45,12 @@ def _sentence(system: ScoredSystem, score: Score) -> str:
     text = f"Of what it gets right with or without {label}{what}, {words.percent(score.value, 0)}% is right both ways."
     before, after = system.known_score("jga"), system.known_score(f"jga:{label}")
     if before is not None and after is not None:
-        figures = f"from {words.percent(before.value)} to {words.percent(after.value)}"
-        text += f" JGA over {_describe_units([before, after])} goes {figures}."
+        units = _describe_units([before, after])
+        if before.n == after.n:
+            text += f" JGA over {units} goes from {words.percent(before.value)} to {words.percent(after.value)}."
+        else:  # a fall or rise may come from the units that have no twin
+            text += f" JGA over {units} is {words.percent(before.value)} (n = {before.n:,}) on the original set"
+            text += f" and {words.percent(after.value)} (n = {after.n:,}) on the other."
     return text
 
 
