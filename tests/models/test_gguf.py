@@ -121,7 +121,7 @@ def test_a_grammar_reaches_the_library_and_is_part_of_the_cache(file: Path, tmp_
     assert takes_grammar(lm)
     grammars = ('root ::= "yes"', 'root ::= "no"', 'root ::= "yes"')
     for grammar in grammars:
-        lm.generate(["hello"], grammar=grammar)  # type: ignore[call-arg]
+        lm.generate(["hello"], grammar=grammar)
     lm.generate(["hello"])
     assert [asked.get("grammar") for asked in Llama.made[0].asked] == [
         'read: root ::= "yes"', 'read: root ::= "no"', None,

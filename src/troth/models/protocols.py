@@ -7,7 +7,7 @@ and every signature.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeGuard
 
 TextPair = tuple[str, str]  # premise, hypothesis
 
@@ -110,6 +110,15 @@ class Lm(Protocol):
         ...
 
 
-def takes_grammar(lm: Lm) -> bool:
-    """Whether `generate` also takes `grammar`, a grammar in GBNF that every answer then follows."""
+class GrammarLm(Lm, Protocol):
+    """A language model whose answers can be held to a grammar, in GBNF."""
+
+    def generate(
+        self, prompts: Sequence[str], *, max_tokens: int = 128, temperature: float = 0.0, seed: int = 0,
+        grammar: str = "",
+    ) -> list[str]:  # fmt: skip
+        ...
+
+
+def takes_grammar(lm: Lm) -> TypeGuard[GrammarLm]:
     return bool(getattr(lm, "takes_grammar", False))
