@@ -109,11 +109,15 @@ def test_a_model_that_takes_grammars_is_held_to_the_numbers_of_the_conversation(
     assert judge.recipe["answers"] == "grammar"
     assert "answers" not in AgentJudge(Scripted()).recipe
     claims, claims_short, success, _, policy, _ = lm.grammars
-    assert 'line ::= ("1" | "3" | "4") " ["' in claims
-    assert 'line ::= ("1" | "2" | "3" | "4") " ["' in policy
-    assert 'line ::= ("1") " ["' in claims_short
+    assert 'number ::= "1" | "3" | "4"\n' in claims
+    assert 'number ::= "1" | "2" | "3" | "4"\n' in policy
+    assert 'number ::= "1"\n' in claims_short
     assert 'evidence ::= "-" | "0" | "1" | "2" | "3"\n' in claims
     assert 'evidence ::= "-" | "0" | "1"\n' in claims_short
+    judge.judge([Trajectory("empty", ())])
+    nothing, empty, _ = lm.grammars[-3:]
+    assert nothing == 'root ::= "NONE"'
+    assert 'evidence ::= "-"\n' in empty
     assert success.startswith('root ::= "SOLVED: " reason | "FAILED [" evidence "]: " reason')
 
 

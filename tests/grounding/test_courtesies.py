@@ -6,6 +6,7 @@ import pytest
 
 from troth.core.records import Grounded
 from troth.grounding.courtesies import claims_nothing
+from troth.grounding.doubts import doubted_words
 from troth.grounding.entailment import SentenceEntailment
 from troth.grounding.faith import make_faith
 from troth.models.fake import FakeNli
@@ -17,8 +18,13 @@ DOCUMENT = "The premium plan has 50 seats. It costs 20 dollars a month."
 
 @pytest.mark.parametrize("sentence", [
     "Would you like me to book it?", "Is there anything else I can help you with?", "Do you know when it won?",
-    "what is it about ?", "And what about the price?", "Hi, do you watch football?", "Do you know that?", "Okay.",
+    "what is it about ?", "And what about it?", "Hi, do you watch football?", "Do you know that?", "Okay.", "Ha!",
     "You are welcome!", "Thank you for asking.", "Have a great day!", "Yes I do .", "I agree.", "That’s great!", "…",
+    "Let me know if you need anything else.", "Feel free to ask.", "If you have any other questions, let me know!",
+    "Don't hesitate to reach out.", "Glad I could help!", "I'm sorry to hear that.", "Enjoy your stay!", "No kidding.",
+    "I'm here to help.", "Need anything else?", "Want me to book it?", "For how many people?", "How about you?",
+    "At what time would you like to go?", "Anything else?", "Have you heard of it?", "Do you know about them?",
+    "Which one do you prefer?", "Is the price okay for you?", "Who is he?", "Sure, what time works for you?",
 ])  # fmt: skip
 def test_questions_and_courtesies_claim_nothing(sentence: str) -> None:
     assert claims_nothing(sentence)
@@ -26,12 +32,24 @@ def test_questions_and_courtesies_claim_nothing(sentence: str) -> None:
 
 @pytest.mark.parametrize("sentence", [
     "Did you know that it won in 1998?", "Do you know that Paris is the capital?", "It costs 50 dollars, okay?",
-    "Yes, it has 5 seats, would you like one?", "The plan costs 50 dollars, do you want it?", "It is not true.",
+    "Yes, it has 5 seats, would you like one?", "The plan costs a lot, do you want it?", "It is not true.",
     "Sure, 50 seats.", "No, it closes at 5.", "The plan is great.", "You can reset passwords.", "That's Lisbon.",
-    "Ja, es hat 50 Sitze?", "50.", "Great news for all of you and me, it is really so very very good.",
+    "Ja, es hat 50 Sitze?", "50.", "Didn't you know that it closed?", "Did you hear that it closed?", "Can't you go?",
+    "Have you heard that Kay built it?", "Are you aware that it closed?", "Isn't it amazing that it closed?",
+    "Can you believe it sold millions of copies?", "Wasn't it founded by Kay?", "Will Smith was born there, right?",
+    "Any plan includes seats for all, okay?", "When you upgrade, you get more seats, okay?",
+    "How about the Ritz, it has a pool?", "Did you know about many people died there?", "It's this evening.",
+    "You can go at any time.", "You can't have any.", "No, you can't.", "It is very bad for you.", "It's at night.",
+    "Do you know any member can leave?", "Is it true that it closed?", "Enjoy your stay in the tower of Lisbon.",
+    "Thank you for your order from Lisbon.", "I love the Ritz.",
 ])  # fmt: skip
 def test_in_doubt_a_sentence_claims_something(sentence: str) -> None:
     assert not claims_nothing(sentence)
+
+
+def test_their_words_are_never_unsupported() -> None:
+    words = doubted_words(DOCUMENT, "The premium plan has 80 seats. Would you like another venue?")
+    assert [word.text for word in words if word.unsupported] == ["80"]
 
 
 def rule(premise: str, hypothesis: str) -> Entailment:
@@ -55,3 +73,4 @@ def test_they_are_shown_as_no_claim_and_are_no_finding() -> None:
     assert [claim.verdict for claim in claims] == ["no claim", claims[1].verdict, "no claim"]
     assert [found.sentence for found in find_sentences(claims, False)] == ["The basic plan has 80 seats."]
     assert faith.explain(item)[0] == "no claim: Sure!"
+    assert SentenceEntailment(FakeNli(rule)).explain(item)[0] == "no claim: Sure!"

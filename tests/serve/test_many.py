@@ -107,6 +107,14 @@ def test_every_sentence_and_then_the_whole(client: TestClient) -> None:
     assert end == ("end", whole.json())
 
 
+def test_a_question_in_a_stream_is_no_claim(client: TestClient) -> None:
+    body = json.dumps({"document": DOCUMENT, "response": "The pool is free. Would you like to book it?"}).encode()
+    headers = {"Content-Type": "application/x-ndjson"}
+    first, second, _ = events(client.post("/ground/stream", content=body, headers=headers).text)
+    assert first[1]["answer"]["scores"]
+    assert second[1]["answer"] == {"scores": [], "reason": "no claim"}
+
+
 @pytest.mark.parametrize(("body", "status"), [(b"", 422), (b'{"text": "a"}', 422), (b"{}\n{", 422)])
 def test_what_is_wrong_with_a_stream_is_its_last_event(client: TestClient, body: bytes, status: int) -> None:
     answer = client.post("/ground/stream", content=body, headers=JSON)

@@ -283,26 +283,29 @@ PARSERS: dict[str, Callable[[str, _View], list[Found] | None]] = {
 
 
 REASON = r"""
-evidence ::= "-" | MESSAGES
-reason ::= [^\x00-\x20\x7f-\xa0\u2000-\u202f] [^\x00-\x1f\x7f-\x9f\u2028\u2029]{0,160}"""
+evidence ::= "-"MESSAGES
+reason ::= [^\x00-\x20\x7f-\xa0\u1680\u2000-\u202f\u205f\u3000] [^\x00-\x1f\x7f-\x9f\u2028\u2029]{0,160}"""
 
 
 def lines_grammar(view: _View, *, calls: bool) -> str:
     """The grammar of what `parse_lines` reads, with the numbers of this conversation."""
-    items = _alternatives(number for number, item in view.items.items() if calls or not item.tool)
+    items = [number for number, item in view.items.items() if calls or not item.tool]
     if not items:
         return 'root ::= "NONE"'
-    form = f'root ::= "NONE" | line ("\\n" line){{0,5}}\nline ::= ({items}) " [" evidence "]: " reason'
-    return form + REASON.replace("MESSAGES", _alternatives(range(view.messages)))
+    lines = 'root ::= "NONE" | line ("\\n" line){0,5}\nline ::= number " [" evidence "]: " reason'
+    return f'{lines}\nnumber ::= "{items[0]}"{_or(items[1:])}{_reason(view)}'
 
 
 def success_grammar(view: _View) -> str:
-    form = 'root ::= "SOLVED: " reason | "FAILED [" evidence "]: " reason'
-    return form + REASON.replace("MESSAGES", _alternatives(range(view.messages)))
+    return f'root ::= "SOLVED: " reason | "FAILED [" evidence "]: " reason{_reason(view)}'
 
 
-def _alternatives(numbers: Iterable[int]) -> str:
-    return " | ".join(f'"{number}"' for number in numbers)
+def _reason(view: _View) -> str:
+    return REASON.replace("MESSAGES", _or(range(view.messages)))
+
+
+def _or(numbers: Iterable[int]) -> str:
+    return "".join(f' | "{number}"' for number in numbers)
 
 
 GRAMMARS: dict[str, Callable[[_View], str]] = {

@@ -1,26 +1,20 @@
-"""Sentences that claim nothing: questions, and courtesies such as "You are welcome!" or "I agree.".
+"""Sentences that claim nothing: questions to the user, and courtesies such as "You are welcome!" or "I agree.".
 
 No document supports them, and none has to: beside sentences that do claim something, they have no part in a response's
-value. In doubt a sentence claims something. The words are English.
+value. In doubt a sentence claims something: one with a number, a negative question ("Wasn't it built by Kay?"), and
+what is told as a question ("Did you hear that it closed?"). The words are English (`speech.toml`).
 """
 
 from __future__ import annotations
 
 import re
+from functools import cache
 
-from troth.text.lexicon import word_set
+from troth.text.lexicon import load_table
 
-LONGEST = 8  # words of a courtesy
-JOINING = ("and", "so", "but")
-_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+")
 _CLAUSE = re.compile(r"[,;:–—!.?]+|\s-+\s")
 _ASKS = re.compile(r"\?[\W_]*$")
-# "Did you know that the club won in 1998?" claims that it did; "do you know when it won?" claims nothing.
-_TELLS = re.compile(
-    r"\b(?:did|do) you (?:\w+ )?know,? (?!(?:if|whether|what|who|whom|whose|when|where|why|how|which|about|any\w*|much"
-    r"|more|that\W*$)\b)\w",
-    re.IGNORECASE,
-)
+_SPACE = re.compile(r"[^\w']+|_+")
 
 
 def claims_nothing(sentence: str) -> bool:
@@ -29,13 +23,19 @@ def claims_nothing(sentence: str) -> bool:
     >>> claims_nothing("Would you like me to book it?"), claims_nothing("Did you know that it won in 1998?")
     (True, False)
     """
-    clauses = [
-        words for clause in _CLAUSE.split(sentence.lower().replace("’", "'")) if (words := _WORD.findall(clause))
-    ]
-    rest = [words for words in clauses if not word_set("courtesies", "speech").issuperset(words)]
-    if not rest:
-        return sum(map(len, clauses)) <= LONGEST
-    if not _ASKS.search(sentence) or _TELLS.search(sentence):
+    if any(letter.isdigit() for letter in sentence):
         return False
-    first = rest[0][rest[0][0] in JOINING :]
-    return bool(first) and first[0] in word_set("question_words", "speech")
+    clauses = [_SPACE.sub(" ", clause).strip() for clause in _CLAUSE.split(sentence.lower().replace("’", "'"))]
+    rest = [clause for clause in clauses if clause and not _pattern("courtesies").fullmatch(clause)]
+    if not rest or not _ASKS.search(sentence):
+        return not rest
+    return all(_pattern("questions").match(clause) and not _pattern("told").search(clause) for clause in rest)
+
+
+@cache
+def _pattern(name: str) -> re.Pattern[str]:
+    """The pattern of any line of a list; of courtesies, of several."""
+    lines = load_table("speech")[name].strip().splitlines()
+    joined = "|".join(f"(?:{line.replace(' …', '(?: [^ ]+){0,8}')})" for line in lines)
+    frames = {"courtesies": "(?:(?:%s)(?: |$))+", "questions": r"(?:(?:and|or|but|so) )?(?:%s)\b"}
+    return re.compile(frames.get(name, "%s") % joined)

@@ -9,6 +9,7 @@ and 17:00) is not in doubt, a number, date or time that no part of the document 
 the document has another (`places.py`).
 Common words ("the", "with") say nothing themselves, and take the mean of the words around them; all others are mixed
 with it a little, since unsupported words come in spans. Settings were tried on WiCE's labelled words, train and dev.
+Words of questions and courtesies are never unsupported (`courtesies.py`).
 Facts that the rules decide (found, in the wrong place, a number, date or time that is not there) are theirs alone.
 """
 
@@ -21,6 +22,7 @@ from typing import Literal
 import msgspec
 
 from troth.core.text_cache import text_cache
+from troth.grounding.courtesies import claims_nothing
 from troth.grounding.evidence import passages
 from troth.grounding.facts import CheckedFact, check_facts
 from troth.grounding.places import misplaced_facts
@@ -89,6 +91,8 @@ def _sentence_words(document: str, sentence: str, at: int, learnt: Sequence[floa
     if learnt:  # facts that the rules decide stay as they are
         both = enumerate(zip(doubts, learnt, strict=False))
         doubts = [rule if i in known else (1 - LEARNT) * rule + LEARNT * doubt for i, (rule, doubt) in both]
+    if claims_nothing(sentence):
+        doubts = [min(doubt, ELSEWHERE) for doubt in doubts]
     misplaced = misplaced_facts(document, sentence)
     words = []
     for (start, end), text, doubt in zip(spans, texts, doubts, strict=True):

@@ -116,7 +116,10 @@ class SentenceEntailment:
     def explain(self, item: Grounded) -> list[str]:
         """Each sentence of a response with its entailment and the passage of the document that supports it best."""
         (supports,) = self.supports([item])
-        return [f"{support.entailment:.2f} {support.sentence} ← {support.passage}" for support in supports]
+        return [
+            f"{one.entailment:.2f} {one.sentence} ← {one.passage}" if one.claims else f"no claim: {one.sentence}"
+            for one in supports
+        ]
 
     def _pairs(self, document: str, sentence: str) -> list[TextPair]:
         if self.evidence is None:

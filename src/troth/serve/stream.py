@@ -20,6 +20,8 @@ from starlette.types import Receive, Scope, Send
 from troth.core.decode import DECODING_ERRORS
 from troth.core.encoding import encode_json
 from troth.core.errors import UserError
+from troth.grounding.claims import NO_CLAIM
+from troth.grounding.courtesies import claims_nothing
 from troth.serve.answering import Desk, Handler, check_key, internal_error
 from troth.serve.faithfulness import GroundAnswer, GroundRequest
 from troth.serve.observed import LEFT
@@ -44,6 +46,9 @@ class StreamPiece(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A further line: what was written next."""
 
     text: str
+
+
+UNASKED = GroundAnswer((), reason=NO_CLAIM)
 
 
 class SentenceEvent(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -119,7 +124,7 @@ def answer_stream(desk: Desk, task: ServedTask) -> Handler:
             yield line
 
     async def sentence_event(start: StreamStart, place: int, sentence: str) -> bytes:
-        return _event("sentence", encode_json(SentenceEvent(sentence, place, await ask(start, sentence))))
+        return _sentence_event(sentence, place, UNASKED if claims_nothing(sentence) else await ask(start, sentence))
 
     async def ask(start: StreamStart, text: str) -> GroundAnswer:
         asked = GroundRequest(start.document, text, start.history, start.words, start.signatures)
@@ -132,6 +137,10 @@ def answer_stream(desk: Desk, task: ServedTask) -> Handler:
         return EventStream(events(request))
 
     return answer
+
+
+def _sentence_event(sentence: str, place: int, answer: GroundAnswer) -> bytes:
+    return _event("sentence", encode_json(SentenceEvent(sentence, place, answer)))
 
 
 def _event(name: str, data: bytes) -> bytes:
