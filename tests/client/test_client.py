@@ -178,6 +178,10 @@ def test_sentences_are_asked_about_when_they_are_complete() -> None:
         found = list(client.sentences("A document.", pieces()))
     assert [(one.start, one.sentence) for one in found] == [(0, "It is open."), (12, "It has a pool.")]
     assert asked == [0, 0, 1]
+    with TrothClient("http://troth", transport=httpx.MockTransport(service)) as client:
+        (polite,) = client.sentences("A document.", ["Would you like to book it?"])
+    assert (polite.answer.faithful, polite.answer.reason) == (None, "no claim")
+    assert len(service.requests) == 2
 
     async def run() -> list[str]:
         async def written() -> AsyncIterator[str]:

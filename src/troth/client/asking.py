@@ -15,6 +15,7 @@ import httpx
 import msgspec
 
 from troth.client.answers import BatchedAnswer, SentenceAnswer, ServiceAnswer, ServiceError
+from troth.text.courtesies import claims_nothing
 from troth.text.sentences import SentenceBuffer
 
 T = TypeVar("T")
@@ -23,6 +24,7 @@ TIMEOUT = 35.0  # seconds; a little longer than the service takes by default
 RETRIES = 3
 PAUSE = 0.2  # seconds before the first retry, doubled each time
 AGAIN = frozenset((429, 502, 503))
+NO_CLAIM = ServiceAnswer(reason="no claim")
 
 
 class _Batch(msgspec.Struct, frozen=True):
@@ -140,13 +142,19 @@ class TrothClient:
         return _decode(self._post("/batch", _batch(items)), _Batch).answers
 
     def sentences(self, document: str, pieces: Iterable[str], **options: Any) -> Iterator[SentenceAnswer]:
-        """Judges a response that is still being written, each sentence as soon as it is complete."""
+        """Judges a response that is still being written, each sentence as soon as it is complete.
+
+        Questions and courtesies claim nothing, and are not asked about.
+        """
+
+        def judge(start: int, sentence: str) -> SentenceAnswer:
+            answer = NO_CLAIM if claims_nothing(sentence) else self.ground(document, sentence, **options)
+            return SentenceAnswer(start, sentence, answer)
+
         buffer = SentenceBuffer()
         for piece in pieces:
-            for start, sentence in buffer.add(piece):
-                yield SentenceAnswer(start, sentence, self.ground(document, sentence, **options))
-        for start, sentence in buffer.add("", last=True):
-            yield SentenceAnswer(start, sentence, self.ground(document, sentence, **options))
+            yield from (judge(*found) for found in buffer.add(piece))
+        yield from (judge(*found) for found in buffer.add("", last=True))
 
     def close(self) -> None:
         self._http.close()
@@ -210,13 +218,21 @@ class AsyncTrothClient:
     async def sentences(
         self, document: str, pieces: AsyncIterable[str], **options: Any
     ) -> AsyncIterator[SentenceAnswer]:
-        """Judges a response that is still being written, each sentence as soon as it is complete."""
+        """Judges a response that is still being written, each sentence as soon as it is complete.
+
+        Questions and courtesies claim nothing, and are not asked about.
+        """
+
+        async def judge(start: int, sentence: str) -> SentenceAnswer:
+            answer = NO_CLAIM if claims_nothing(sentence) else await self.ground(document, sentence, **options)
+            return SentenceAnswer(start, sentence, answer)
+
         buffer = SentenceBuffer()
         async for piece in pieces:
             for start, sentence in buffer.add(piece):
-                yield SentenceAnswer(start, sentence, await self.ground(document, sentence, **options))
+                yield await judge(start, sentence)
         for start, sentence in buffer.add("", last=True):
-            yield SentenceAnswer(start, sentence, await self.ground(document, sentence, **options))
+            yield await judge(start, sentence)
 
     async def close(self) -> None:
         await self._http.aclose()

@@ -22,11 +22,11 @@ from typing import Literal
 import msgspec
 
 from troth.core.text_cache import text_cache
-from troth.grounding.courtesies import claims_nothing
 from troth.grounding.evidence import passages
 from troth.grounding.facts import CheckedFact, check_facts
 from troth.grounding.places import misplaced_facts
 from troth.storage.explorer import ClaimSupport
+from troth.text.courtesies import claims_nothing
 from troth.text.lexicon import word_set
 from troth.text.normalize import compose
 from troth.text.sentences import locate_sentences

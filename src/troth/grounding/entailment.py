@@ -21,11 +21,11 @@ from troth.core.metric import Metric
 from troth.core.progress import bar
 from troth.core.records import Grounded
 from troth.core.text_cache import text_cache
-from troth.grounding.courtesies import claims_nothing
 from troth.grounding.evidence import best_passages, passages
 from troth.grounding.metrics import Value, compose_texts, faithfulness
 from troth.models import Nli, TextPair
 from troth.models.protocols import Entailment, WordedEntailment
+from troth.text.courtesies import claims_nothing
 from troth.text.sentences import join_windows, split_sentences
 
 SIZES = (1, 3)

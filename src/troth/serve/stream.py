@@ -21,12 +21,12 @@ from troth.core.decode import DECODING_ERRORS
 from troth.core.encoding import encode_json
 from troth.core.errors import UserError
 from troth.grounding.claims import NO_CLAIM
-from troth.grounding.courtesies import claims_nothing
 from troth.serve.answering import Desk, Handler, check_key, internal_error
 from troth.serve.faithfulness import GroundAnswer, GroundRequest
 from troth.serve.observed import LEFT
 from troth.serve.openapi import EVENTS
 from troth.serve.tasks import ServedTask
+from troth.text.courtesies import claims_nothing
 from troth.text.sentences import SentenceBuffer
 
 PATH = "/ground/stream"

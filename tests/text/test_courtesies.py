@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from troth.core.records import Grounded
-from troth.grounding.courtesies import claims_nothing
 from troth.grounding.doubts import doubted_words
 from troth.grounding.entailment import SentenceEntailment
 from troth.grounding.faith import make_faith
 from troth.models.fake import FakeNli
 from troth.models.protocols import Entailment
 from troth.serve.faithfulness import find_sentences
+from troth.text.courtesies import claims_nothing
 
 DOCUMENT = "The premium plan has 50 seats. It costs 20 dollars a month."
 
