@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from training.nli.bindings import bindings
-from training.nli.chat import AFTER, BEFORE, OWN, chat_pairs
+from training.nli.chat import BEFORE, OWN, chat_pairs
 from training.nli.claims import fused, shortened, swapped, window
 from training.nli.data import Pair
 from training.nli.documents import detokenised, is_kept_apart
@@ -106,12 +106,15 @@ def test_chat_is_supported_only_where_nothing_is_added_to_the_claim() -> None:
         Pair(f"Premise {i}.", f"The river number {i} flows through town {i}.", "entailment", "rule") for i in range(50)
     ]
     pairs = list(chat_pairs(claims, random.Random(0), 400))
-    assert {pair.label for pair in pairs} == {"entailment", "unsupported"}
+    assert {pair.label for pair in pairs} == {"entailment", "unsupported", "neutral"}
     for pair in pairs:
         number = pair.premise.removeprefix("Premise ").removesuffix(".")
         own = [line for line in OWN if line in pair.hypothesis]
         told = re.findall(r"river number (\d+) flows", pair.hypothesis)
-        assert (pair.label == "entailment") == (told == [number] and not own), pair
+        asked = pair.hypothesis.endswith("?") and not pair.hypothesis.startswith("Did you know that ")
+        asked = asked or pair.hypothesis.startswith("I wonder whether ")
+        assert (pair.label == "entailment") == (told == [number] and not own and not asked), pair
+        assert (pair.label == "neutral") == (asked or not told), pair
 
 
 def test_chat_keeps_the_words_of_the_claim() -> None:
@@ -120,5 +123,5 @@ def test_chat_keeps_the_words_of_the_claim() -> None:
         if pair.label == "entailment":
             around = pair.hypothesis.replace("Rollo led the Norse until 927", "|").split("|")
             assert len(around) == 2
-            assert around[0] in ("", *BEFORE)
-            assert around[1].lstrip("?.") in ("", *AFTER)
+            assert around[0] in BEFORE
+            assert around[1] in (".", "?")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.models.build import words
 from troth import models
 from troth.core.errors import UserError
 from troth.models import catalog
-from troth.models.update import COPIED, UPDATE, merge_update
+from troth.models.update import COPIED, UPDATE, merge_update, pack_levels, unpack_change
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -36,29 +38,45 @@ def base(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_merged_model_is_the_trained_one(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_merged_model_answers_as_the_trained_one(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from training.nli import update
     from training.nli.data import LABELS
     from training.nli.strong import Strong
 
-    trained = Strong(base, rank=2).eval()
-    for name, parameter in trained.trained().items():
-        if name.endswith(".up"):
-            torch.nn.init.normal_(parameter, std=0.3)  # as training would have changed it
-    torch.save({"model": trained.trained()}, tmp_path / "checkpoint.pt")
-    command = ["update", "--checkpoint", str(tmp_path / "checkpoint.pt"), "--out", str(tmp_path / "update")]
-    command += ["--revision", "7"]
-    monkeypatch.setattr(sys, "argv", command)
+    trained = Strong(base).eval()
+    before = [answer(trained, base, pair) for pair in PAIRS]
+    with torch.no_grad():
+        for parameter in trained.parameters():
+            if parameter.requires_grad:
+                parameter.add_(torch.randn_like(parameter) * 0.1)  # as training would have changed it
+    after = [answer(trained, base, pair) for pair in PAIRS]
+    trained.model.save_pretrained(tmp_path / "trained")
+    command = ["update", "--base", str(base), "--model", str(tmp_path / "trained"), "--out", str(tmp_path / "update")]
+    monkeypatch.setattr(sys, "argv", [*command, "--revision", "7"])
     update.main()
     merge_update(base, tmp_path / "update", tmp_path / "merged")
 
-    tokenizer = transformers.AutoTokenizer.from_pretrained(base)
-    answers = models.nli(tmp_path / "merged", cache=None).probabilities(PAIRS)
-    for (premise, hypothesis), answer in zip(PAIRS, answers, strict=True):
-        row = tokenizer(premise, hypothesis, return_tensors="pt")
-        with torch.inference_mode():
-            expected = trained(row).softmax(-1)[0].tolist()
-        assert dict(zip(LABELS, expected, strict=True)) == pytest.approx(answer._asdict(), abs=2e-3)  # float16 on disk
+    told = models.nli(tmp_path / "merged", cache=None).probabilities(PAIRS)
+    merged = [[getattr(one, label) for label in LABELS] for one in told]
+    assert merged == [pytest.approx(row, abs=0.03) for row in after], "a change is rounded to four levels"
+    assert np.abs(np.array(before) - after).max() > 0.1
+
+
+def answer(model: Any, base: Path, pair: tuple[str, str]) -> list[float]:
+    row = transformers.AutoTokenizer.from_pretrained(base)(*pair, return_tensors="pt")
+    with torch.inference_mode():
+        probabilities: list[float] = model(row).softmax(-1)[0].tolist()
+    return probabilities
+
+
+def test_levels_are_packed_four_in_a_byte() -> None:
+    levels = np.array([[0, 1, 2, 3, 3], [2, 2, 0, 1, 3]], np.uint8)
+    packed = pack_levels(levels)
+    assert len(packed) == 3
+    expected = [[-1.5, -0.5, 0.5, 1.5, 1.5], [1, 1, -3, -1, 3]]
+    assert unpack_change(packed, np.array([[1], [2]], np.float16), (2, 5)).tolist() == expected
 
 
 def test_an_update_of_another_base_is_refused(base: Path, tmp_path: Path) -> None:
@@ -67,7 +85,9 @@ def test_an_update_of_another_base_is_refused(base: Path, tmp_path: Path) -> Non
     folder = tmp_path / "update"
     folder.mkdir()
     (folder / "model.json").write_text('{"config": {}, "prefix": "mpnet"}')
-    save_file({"mpnet.other.weight.up": torch.ones(2, 1), "mpnet.other.weight.down": torch.ones(1, 2)}, folder / UPDATE)
+    save_file(
+        {"mpnet.other.weight.levels": torch.ones(1), "mpnet.other.weight.step": torch.ones(2, 1)}, folder / UPDATE
+    )
     with pytest.raises(UserError, match=r"has no weight 'mpnet\.other\.weight'"):
         merge_update(base, folder, tmp_path / "merged")
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from troth.models import catalog, download
+from troth.models.update import merge_update
 
 EMBEDDED, STRONG = Path("src/troth/models/entailment"), Path("src/troth/models/strong")
 
@@ -34,13 +35,16 @@ def build_mixture(shared: Path, work: Path) -> Path:
 
 
 def train_strong(work: Path, mixture: Path, hours: float) -> None:
-    """The strong model: its base, training, and the update that the package ships."""
+    """The strong model: its base, training from the released revision on, and the update that the package ships."""
     base, run = work / "mpnet", work / "strong"
     if not base.exists():
         with TemporaryDirectory(dir=work) as scratch:
             download.download_files(catalog.find("strong"), Path(scratch), base)
-    step("strong", "--base", base, "--mixture", mixture, "--out", run, "--hours", hours)
-    step("update", "--checkpoint", run / "checkpoint.pt", "--out", STRONG, "--revision", revision_after(STRONG))
+    released = work / f"released-{revision_after(STRONG) - 1}"
+    if not (released / "vocab.txt").exists():  # which is written last
+        merge_update(base, STRONG, released)
+    step("strong", "--base", released, "--mixture", mixture, "--out", run, "--hours", hours)
+    step("update", "--base", base, "--model", run / "model", "--out", STRONG, "--revision", revision_after(STRONG))
 
 
 def train_embedded(shared: Path, work: Path, mixture: Path, hours: float) -> None:

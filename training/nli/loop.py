@@ -10,6 +10,7 @@ import argparse
 import gc
 import json
 import random
+import re
 import shutil
 import time
 from collections import defaultdict
@@ -23,41 +24,32 @@ from training.nli.data import LABELS
 from training.nli.documents import UNSUPPORTED
 
 MAX_TOKENS = 224
-TEACHER = 0.6  # weight of a teacher's answer against the label
 SMOOTHING = 0.03
-# Plain entailment comes first: from all sources at once the model learns nothing for the first hundreds of steps.
+# Plain entailment comes first: from all sources at once an encoder learns nothing for the first hundreds of steps.
 OPENING, OPENING_SOURCES = 130, ("mnli", "snli", "cad", "fever")
 Row = dict[str, Any]
 
 
 class Classifier(Protocol):
-    """What is trained: the loss of a batch, and the parameters that change, with their learning rates."""
+    """What is trained: the loss of a batch, and the parameters, of which those change that require gradients."""
 
     tokenizer: Any
+    judges: bool  # whether its base already is an entailment model
 
     def loss(self, rows: Sequence[Row]) -> Any: ...
 
-    def trained(self) -> dict[str, Any]: ...
-
-    def rates(self, rate: float) -> list[dict[str, Any]]: ...
+    def named_parameters(self) -> Iterator[tuple[str, Any]]: ...
 
 
 def pair_loss(logits: Any, rows: Sequence[Row]) -> Any:
-    """Cross entropy with smoothed labels, or with a mean of the label and a teacher's answer where there is one.
-
-    `unsupported` only says that it is not entailment.
-    """
+    """Cross entropy with smoothed labels; `unsupported` only says that it is not entailment."""
     log = logits.log_softmax(-1)
     not_entailed = log[:, 1:].logsumexp(-1)
-    losses = []
-    for i, row in enumerate(rows):
-        label, teacher = row["label"], row.get("teacher")
-        loss = (-not_entailed[i] if label == UNSUPPORTED
-                else -(1 - SMOOTHING) * log[i, LABELS.index(label)] - SMOOTHING * log[i].mean())  # fmt: skip
-        if teacher:
-            loss = (1 - TEACHER) * loss - TEACHER * (log[i] * torch.tensor(teacher)).sum()
-        losses.append(loss)
-    return torch.stack(losses).mean()
+    return torch.stack([
+        -not_entailed[i] if row["label"] == UNSUPPORTED
+        else -(1 - SMOOTHING) * log[i, LABELS.index(row["label"])] - SMOOTHING * log[i].mean()
+        for i, row in enumerate(rows)
+    ]).mean()  # fmt: skip
 
 
 def encode(tokenizer: Any, rows: Sequence[Row], **more: Any) -> Any:
@@ -94,10 +86,10 @@ class Sampler:
         pairs = [(row["premise"], row["hypothesis"]) for row in rows]
         return [min(len(ids), MAX_TOKENS) for ids in self.tokenizer(pairs)["input_ids"]]
 
-    def batches(self, step: int) -> Iterator[list[Row]]:
-        """Batches from this step on; the first ones are of the opening sources."""
+    def batches(self, step: int, opening: int) -> Iterator[list[Row]]:
+        """Batches from this step on; those before `opening` are of the opening sources."""
         while True:
-            sources = OPENING_SOURCES if step < OPENING else list(self.groups)
+            sources = OPENING_SOURCES if step < opening else list(self.groups)
             window = [self.rows[self._draw(sources)] for _ in range(1024)]
             lengths = self._lengths(window)
             batches: list[list[Row]] = [[]]
@@ -113,19 +105,16 @@ class Sampler:
 class Training:
     def __init__(self, model: Classifier, options: argparse.Namespace) -> None:
         self.model, self.options, self.step, self.seconds = model, options, 0, 0.0
-        self.optimizer = torch.optim.AdamW(model.rates(options.rate), lr=options.rate, weight_decay=0.01)
+        self.trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        self.optimizer = torch.optim.AdamW(self.trained.values(), lr=options.rate, weight_decay=0.01, fused=True)
         options.out.mkdir(parents=True, exist_ok=True)
         self.checkpoint = options.out / "checkpoint.pt"
         if self.checkpoint.exists():
             saved = torch.load(self.checkpoint, weights_only=True)
-            parameters = model.trained()
             with torch.no_grad():
                 for name, values in saved["model"].items():
-                    parameters[name].copy_(values)
-            rates = [group["rate"] for group in self.optimizer.param_groups]
+                    self.trained[name].copy_(values)
             self.optimizer.load_state_dict(saved["optimizer"])
-            for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-                group["rate"] = rate  # a resumed run may have another
             self.step, self.seconds = saved["step"], saved["seconds"]
 
     def factor(self) -> float:
@@ -137,17 +126,16 @@ class Training:
         with torch.autocast("cpu", torch.bfloat16, enabled=self.options.bfloat16):
             loss = self.model.loss(rows)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_([p for group in self.optimizer.param_groups for p in group["params"]], 1.0)
-        factor = self.factor()
+        torch.nn.utils.clip_grad_norm_(self.trained.values(), 1.0)
         for group in self.optimizer.param_groups:
-            group["lr"] = group["rate"] * factor
+            group["lr"] = self.options.rate * self.factor()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.step += 1
         return float(loss.item())
 
     def save(self) -> None:
-        state = {name: p.detach() for name, p in self.model.trained().items()}
+        state = {name: p.detach() for name, p in self.trained.items()}
         new = self.checkpoint.with_suffix(".new")
         torch.save({"model": state, "optimizer": self.optimizer.state_dict(), "step": self.step,
                     "seconds": self.seconds}, new)  # fmt: skip
@@ -156,25 +144,15 @@ class Training:
             shutil.copy(self.checkpoint, self.checkpoint.with_stem(f"step-{self.step}"))
 
 
-def read_rows(path: Path) -> list[Row]:
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    for line, row in enumerate(rows):
-        row["line"] = line
-    return rows
-
-
-def train(model: Classifier, shares: Mapping[str, float], options: argparse.Namespace,
-          answers: Mapping[int, Sequence[float]] | None = None) -> None:
-    """Trains until the time is over; `answers` are a teacher's probabilities by line of the mixture."""
+def train(model: Classifier, shares: Mapping[str, float], options: argparse.Namespace) -> None:
+    """Trains until the time is over."""
     training = Training(model, options)
-    rows = read_rows(options.mixture)
-    for line, answer in (answers or {}).items():
-        rows[line]["teacher"] = answer
+    rows = [json.loads(line) for line in options.mixture.read_text(encoding="utf-8").splitlines()]
     gc.freeze()  # else each collection walks over all rows again
     sampler = Sampler(rows, model.tokenizer, shares, options.tokens, options.seed + training.step)
     lost, pairs, began = 0.0, 0, time.monotonic()
     print(f"{len(rows)} pairs, from step {training.step}, {training.seconds / 60:.0f} minutes done", flush=True)
-    for batch in sampler.batches(training.step):
+    for batch in sampler.batches(training.step, 0 if model.judges else OPENING):
         started = time.monotonic()
         lost += training.learn(batch)
         training.seconds += time.monotonic() - started
@@ -194,7 +172,7 @@ def train(model: Classifier, shares: Mapping[str, float], options: argparse.Name
 
 def has_fast_bfloat16() -> bool:
     cpus = Path("/proc/cpuinfo")
-    return cpus.exists() and "amx_bf16" in cpus.read_text(encoding="utf-8")
+    return cpus.exists() and bool(re.search(r"\b(amx|avx512)_bf16\b", cpus.read_text(encoding="utf-8")))
 
 
 def parser(description: str | None, *, hours: float, rate: float) -> argparse.ArgumentParser:
@@ -204,12 +182,12 @@ def parser(description: str | None, *, hours: float, rate: float) -> argparse.Ar
     parser.add_argument("--mixture", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--hours", type=float, default=hours, help="training time in all, over resumed runs")
-    parser.add_argument("--decay", type=float, default=0.55, help="share of the time in which the rate decays")
-    parser.add_argument("--tokens", type=int, default=1600, help="tokens of a batch")
+    parser.add_argument("--decay", type=float, default=0.9, help="share of the time in which the rate decays")
+    parser.add_argument("--tokens", type=int, default=4096, help="tokens of a batch")
     parser.add_argument("--rate", type=float, default=rate)
     parser.add_argument(
         "--bfloat16", action=argparse.BooleanOptionalAction, default=has_fast_bfloat16(),
-        help="compute in bfloat16; the default where the processor has matrix units for it")  # fmt: skip
+        help="compute in bfloat16; the default where the processor has instructions for it")  # fmt: skip
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     return parser

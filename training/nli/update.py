@@ -1,9 +1,10 @@
-"""From the checkpoint of the strong model to what the package ships: its update of the base, in float16.
+"""From the trained strong model to what the package ships: how it differs from its base, in a few bits a weight.
 
-    python -m training.nli.update --checkpoint DIR/checkpoint.pt --out src/troth/models/strong --revision 2
+    python -m training.nli.update --base DIR --model DIR --out src/troth/models/strong --revision 3
 
-`troth.models.update` merges it into the base when the model is fetched. The three projections that training joins are
-divided again, so that every name is one of transformers' MPNetForSequenceClassification.
+The changes of a large matrix are near a normal distribution, and are rounded to the four levels, evenly spaced, that
+are best for one; each row has its own spacing. All else that training changed is kept whole, in float16.
+`troth.models.update` adds them to the base when the model is fetched.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors.torch import load_file, save_file
+import numpy as np
+from safetensors.numpy import load_file, save_file
 
 from training.nli.data import LABELS
-from troth.models.update import UPDATE
+from troth.models.update import BASE, BITS, LEVELS, STEP, UPDATE, pack_levels
 
-HEAD = {"dense": "classifier.dense", "out": "classifier.out_proj"}
+SPACING = 0.9957  # of four levels, in standard deviations: the least mean square error for a normal distribution
+TINY = 1e-7  # the least spacing that float16 can hold
+PREFIX = "mpnet"
 CONFIG = {
     "architectures": ["MPNetForSequenceClassification"],
     "id2label": {str(i): label for i, label in enumerate(LABELS)},
@@ -29,46 +31,35 @@ CONFIG = {
 }
 
 
-def rename(name: str, tensor: Any) -> Iterator[tuple[str, Any]]:
-    """The tensors of a trained parameter under transformers' names."""
-    module, _, kind = name.rpartition(".")
-    if module in HEAD:
-        yield f"{HEAD[module]}.{kind}", tensor
-        return
-    module = module.replace("encoder.", "mpnet.", 1)
-    if kind not in ("up", "down"):
-        yield f"{module}.{kind}", tensor
-    elif module.endswith(".qkv"):
-        parts = tensor.chunk(3) if kind == "up" else (tensor, tensor, tensor)
-        for letter, part in zip("qkv", parts, strict=True):
-            yield f"{module.removesuffix('qkv')}{letter}.weight.{kind}", part
-    else:
-        yield f"{module}.weight.{kind}", tensor
-
-
-def restore(update: Path, parameters: Mapping[str, Any]) -> None:
-    """A released update back into the parameters that training changes, which may be of a higher rank."""
-    released = load_file(update / UPDATE)
-    with torch.no_grad():
-        for name, parameter in parameters.items():
-            parts = [released[new].float() for new, _ in rename(name, parameter)]
-            # The parts of a joined projection share `down` and are stacked in `up`.
-            tensor = parts[0] if name.endswith(".down") else torch.cat(parts)
-            parameter[tuple(slice(size) for size in tensor.shape)].copy_(tensor)
+def changes(base: dict[str, Any], trained: dict[str, Any]) -> dict[str, Any]:
+    """The tensors of the update: packed levels and their spacing, or whole tensors."""
+    found = {}
+    for name, tensor in trained.items():
+        old = base.get(name.removeprefix(f"{PREFIX}."))
+        if old is None or tensor.ndim != 2:
+            if old is None or not np.array_equal(old, tensor):
+                found[name] = tensor.astype(np.float16)
+        elif not np.array_equal(old, tensor):
+            change = tensor - old
+            size = np.sqrt(np.square(change).mean(axis=1, keepdims=True))
+            step = np.maximum(SPACING * size, TINY).astype(np.float16)
+            half = (1 << BITS) / 2
+            levels = np.clip(np.floor(change / step.astype(np.float32)) + half, 0, 2 * half - 1)
+            found[f"{name}{LEVELS}"], found[f"{name}{STEP}"] = pack_levels(levels.astype(np.uint8)), step
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--checkpoint", type=Path, required=True)
+    parser.add_argument("--base", type=Path, required=True, help="the folder of MPNet as it is downloaded")
+    parser.add_argument("--model", type=Path, required=True, help="the folder that training.nli.strong saved")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--revision", required=True)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    trained = torch.load(options.checkpoint, weights_only=True)["model"]
-    tensors = dict(pair for name, tensor in trained.items() for pair in rename(name, tensor))
-    save_file({name: t.detach().half().contiguous().clone() for name, t in tensors.items()}, options.out / UPDATE)
+    save_file(changes(load_file(options.base / BASE), load_file(options.model / BASE)), options.out / UPDATE)
     card = {
-        "name": "strong", "revision": options.revision, "prefix": "mpnet", "config": CONFIG,
+        "name": "strong", "revision": options.revision, "prefix": PREFIX, "config": CONFIG,
         "sha256": {UPDATE: hashlib.sha256((options.out / UPDATE).read_bytes()).hexdigest()},
     }  # fmt: skip
     (options.out / "model.json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
