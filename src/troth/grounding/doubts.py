@@ -1,6 +1,6 @@
 """Which words of a response does its document not support? The one definition of it.
 
-By rules, and where `faith` asked a model that judges words, by both: the model's doubt of a word has a share of 0.6,
+By rules, and where `faith` asked a model that judges words, by both: the model's doubt of a word has a share of 0.7,
 the rules' the rest. By the rules a word's doubt is 0 where the windows of the document that share most with its
 sentence have it, one half where only another part of the document has it, and 1 where no part has it; words are
 compared in lower case and without endings, more freely than metrics do ("carry" and "carried" are one word here).
@@ -37,7 +37,7 @@ ELSEWHERE = 0.5  # doubt of a word that another part of the document has
 AROUND = 2  # words on each side
 MIXED = 0.3  # share of the words around in a word's doubt
 DOUBTED = 0.55  # doubt from which a word counts as unsupported
-LEARNT = 0.6  # share of the model in a word's doubt, where there is one
+LEARNT = 0.7  # share of the model in a word's doubt, where there is one
 CERTAIN = 0.2  # a word with less doubt counts as supported
 _WORD = re.compile(r"\S+")
 _DIGIT = re.compile(r"\d")

@@ -53,16 +53,16 @@ FAITH: Metric = faithfulness(
 class FaithWeights:
     """Weights of a sentence's log odds; `worst` is the share of the lowest sentence in a response."""
 
-    bias: float = 0.77
-    entailment: float = 0.316
-    contradiction: float = 0.158
-    words: float = 1.264
-    facts: float = 0.316
-    places: float = 1.264
-    worst: float = 0.25
+    bias: float = 0.788
+    entailment: float = 0.225
+    contradiction: float = 0.225
+    words: float = 1.797
+    facts: float = 0.449
+    places: float = 0.899
+    worst: float = 0.5
     # of the odds that a sentence that is not supported is contradicted, and not absent
-    contradicted_bias: float = 0.119
-    contradicted: float = 0.36
+    contradicted_bias: float = 0.692
+    contradicted: float = 0.369
 
 
 WEIGHTS = FaithWeights()
