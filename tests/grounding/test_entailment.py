@@ -62,8 +62,8 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_recipe_names_everything_that_moves_it() -> None:
     one, other = SentenceEntailment(FakeNli()), SentenceEntailment(FakeNli(), sizes=(2,), over="mean")
-    assert recipe_text(one.recipe) == "nli:fake-nli@1|windows:1+3|sentences:min|of:claims|best:window"
-    assert recipe_text(other.recipe) == "nli:fake-nli@1|windows:2|sentences:mean|of:claims|best:window"
+    assert recipe_text(one.recipe) == "nli:fake-nli@1|windows:1+3|sentences:min|judged:claims|best:window"
+    assert recipe_text(other.recipe) == "nli:fake-nli@1|windows:2|sentences:mean|judged:claims|best:window"
 
 
 def test_cut_windows_are_told() -> None:
@@ -84,7 +84,7 @@ def test_a_long_document_is_asked_about_where_it_shares_most_with_the_sentence()
     assert value == pytest.approx(0.9)
     assert len(model.asked) == 3
     assert model.asked[0][0] == "The rope is 310 metres long."
-    assert recipe_text(grader.recipe) == "nli:fake-nli@1|windows:1+3|evidence:2+1|sentences:min|of:claims|best:window"
+    assert recipe_text(grader.recipe) == "nli:fake-nli@1|windows:1+3|evidence:2+1|sentences:min|judged:claims|best:window"
 
 
 def test_texts_of_a_short_document_are_asked_about_once() -> None:

@@ -88,7 +88,7 @@ class SentenceEntailment:
     @property
     def recipe(self) -> dict[str, Any]:
         rules = {"nli": self.nli.name, "windows": self.sizes, "evidence": self.evidence}
-        return rules | {"sentences": self.over, "of": "claims", "best": "window"}
+        return rules | {"sentences": self.over, "judged": "claims", "best": "window"}
 
     @property
     def remarks(self) -> list[str]:

@@ -90,7 +90,7 @@ class FaithScore:
     def recipe(self) -> Any:
         weights = {name: f"{value:g}" for name, value in asdict(self.weights).items() if "contradicted" not in name}
         asked = self.entailment.recipe
-        return {name: asked[name] for name in ("nli", "windows", "evidence", "of")} | weights
+        return {name: asked[name] for name in ("nli", "windows", "evidence", "judged")} | weights
 
     @property
     def remarks(self) -> Sequence[str]:
