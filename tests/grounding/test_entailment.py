@@ -84,7 +84,9 @@ def test_a_long_document_is_asked_about_where_it_shares_most_with_the_sentence()
     assert value == pytest.approx(0.9)
     assert len(model.asked) == 3
     assert model.asked[0][0] == "The rope is 310 metres long."
-    assert recipe_text(grader.recipe) == "nli:fake-nli@1|windows:1+3|evidence:2+1|sentences:min|judged:claims|best:window"
+    assert (
+        recipe_text(grader.recipe) == "nli:fake-nli@1|windows:1+3|evidence:2+1|sentences:min|judged:claims|best:window"
+    )
 
 
 def test_texts_of_a_short_document_are_asked_about_once() -> None:
