@@ -70,10 +70,10 @@ def test_the_model_s_doubt_has_its_share() -> None:
     document = "The hall was built of stone. It opens daily."
     response = "The hall was built of wood. It opens daily."
     by_rules = {word.text: word.doubt for word in doubted_words(document, response)}
-    told = (claim("The hall was built of wood.", 0, 0, 0, 0, 0, 0.1), claim("It opens daily.", 0, 0.9, 0))
+    told = (claim("The hall was built of wood.", 0, 0, 0, 0, 0, 0.1), claim("It opens daily.", 0, 0.7, 0))
     words = {word.text: word for word in doubted_words(document, response, told)}
-    assert words["wood."].doubt == pytest.approx(0.4 * by_rules["wood."] + 0.6 * 0.1)
-    assert words["opens"].doubt == pytest.approx(0.4 * by_rules["opens"] + 0.6 * 0.9)
+    assert words["wood."].doubt == pytest.approx(0.3 * by_rules["wood."] + 0.7 * 0.1)
+    assert words["opens"].doubt == pytest.approx(0.3 * by_rules["opens"] + 0.7 * 0.7)
     assert [word.text for word in words.values() if word.unsupported] == []
 
 
