@@ -47,6 +47,21 @@ def test_in_doubt_a_sentence_claims_something(sentence: str) -> None:
     assert not claims_nothing(sentence)
 
 
+def test_a_text_that_repeats_courtesies_is_decided() -> None:
+    for phrase in ("don't hesitate to ", "feel free to ask ", "let me know if you need "):
+        assert not claims_nothing(phrase * 60 + "z " * 20)  # never decided by patterns alone
+
+
+def test_a_fact_of_a_question_is_not_out_of_place() -> None:
+    document, question = (
+        "The premium plan has 50 seats. The free plan has five seats.",
+        "Does the premium plan have five seats?",
+    )
+    assert not any(word.unsupported for word in doubted_words(document, question))
+    told = f"The free plan has five seats. {question}"
+    assert "out of place" not in " ".join(make_faith(FakeNli(rule)).explain(Grounded("x", document, told)))
+
+
 def test_their_words_are_never_unsupported() -> None:
     words = doubted_words(DOCUMENT, "The premium plan has 80 seats. Would you like another venue?")
     assert [word.text for word in words if word.unsupported] == ["80"]

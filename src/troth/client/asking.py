@@ -15,7 +15,7 @@ import httpx
 import msgspec
 
 from troth.client.answers import BatchedAnswer, SentenceAnswer, ServiceAnswer, ServiceError
-from troth.text.courtesies import claims_nothing
+from troth.text.courtesies import NO_CLAIM, claims_nothing
 from troth.text.sentences import SentenceBuffer
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ TIMEOUT = 35.0  # seconds; a little longer than the service takes by default
 RETRIES = 3
 PAUSE = 0.2  # seconds before the first retry, doubled each time
 AGAIN = frozenset((429, 502, 503))
-NO_CLAIM = ServiceAnswer(reason="no claim")
+UNASKED = ServiceAnswer(reason=NO_CLAIM)
 
 
 class _Batch(msgspec.Struct, frozen=True):
@@ -148,7 +148,7 @@ class TrothClient:
         """
 
         def judge(start: int, sentence: str) -> SentenceAnswer:
-            answer = NO_CLAIM if claims_nothing(sentence) else self.ground(document, sentence, **options)
+            answer = UNASKED if claims_nothing(sentence) else self.ground(document, sentence, **options)
             return SentenceAnswer(start, sentence, answer)
 
         buffer = SentenceBuffer()
@@ -224,7 +224,7 @@ class AsyncTrothClient:
         """
 
         async def judge(start: int, sentence: str) -> SentenceAnswer:
-            answer = NO_CLAIM if claims_nothing(sentence) else await self.ground(document, sentence, **options)
+            answer = UNASKED if claims_nothing(sentence) else await self.ground(document, sentence, **options)
             return SentenceAnswer(start, sentence, answer)
 
         buffer = SentenceBuffer()

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from troth.grounding.entailment import SentenceSupport
 from troth.storage.explorer import ClaimSupport
+from troth.text.courtesies import NO_CLAIM
 
-SUPPORTED, CONTRADICTED, ABSENT, NO_CLAIM = "supported", "contradicted", "absent", "no claim"
+SUPPORTED, CONTRADICTED, ABSENT = "supported", "contradicted", "absent"
 OBJECTIONS = (CONTRADICTED, ABSENT)
 
 

@@ -91,9 +91,9 @@ def _sentence_words(document: str, sentence: str, at: int, learnt: Sequence[floa
     if learnt:  # facts that the rules decide stay as they are
         both = enumerate(zip(doubts, learnt, strict=False))
         doubts = [rule if i in known else (1 - LEARNT) * rule + LEARNT * doubt for i, (rule, doubt) in both]
-    if claims_nothing(sentence):
-        doubts = [min(doubt, ELSEWHERE) for doubt in doubts]
     misplaced = misplaced_facts(document, sentence)
+    if claims_nothing(sentence):
+        doubts, misplaced = [min(doubt, ELSEWHERE) for doubt in doubts], []
     words = []
     for (start, end), text, doubt in zip(spans, texts, doubts, strict=True):
         wrong = any(start < fact.end and fact.start < end for fact in misplaced)

@@ -25,7 +25,7 @@ from troth.grounding.evidence import best_passages, passages
 from troth.grounding.metrics import Value, compose_texts, faithfulness
 from troth.models import Nli, TextPair
 from troth.models.protocols import Entailment, WordedEntailment
-from troth.text.courtesies import claims_nothing
+from troth.text.courtesies import NO_CLAIM, claims_nothing
 from troth.text.sentences import join_windows, split_sentences
 
 SIZES = (1, 3)
@@ -117,7 +117,7 @@ class SentenceEntailment:
         """Each sentence of a response with its entailment and the passage of the document that supports it best."""
         (supports,) = self.supports([item])
         return [
-            f"{one.entailment:.2f} {one.sentence} ← {one.passage}" if one.claims else f"no claim: {one.sentence}"
+            f"{one.entailment:.2f} {one.sentence} ← {one.passage}" if one.claims else f"{NO_CLAIM}: {one.sentence}"
             for one in supports
         ]
 

@@ -27,7 +27,7 @@ from typing import Any
 
 from troth.core.metric import Metric
 from troth.core.records import Grounded
-from troth.grounding.claims import NO_CLAIM, format_claim, judge_claim
+from troth.grounding.claims import format_claim, judge_claim
 from troth.grounding.doubts import doubted_words
 from troth.grounding.entailment import EVIDENCE, SentenceEntailment, SentenceSupport
 from troth.grounding.evidence import passages
@@ -36,6 +36,7 @@ from troth.grounding.metrics import Unscored, Value, compose_texts, faithfulness
 from troth.grounding.places import misplaced_facts, rate_places
 from troth.models import Nli
 from troth.storage.explorer import ClaimSupport
+from troth.text.courtesies import NO_CLAIM
 from troth.text.words import stem_words
 
 FLOOR = 1e-4  # of a probability before its log odds: beyond, a model's numbers say nothing more
@@ -119,7 +120,8 @@ class FaithScore:
         (item,) = compose_texts([item])
         claims = self.claims(item)
         lines = [format_claim(claim) for claim in claims]
-        wrong = [fact for claim in claims for fact in misplaced_facts(item.document, claim.sentence)]
+        told = [claim.sentence for claim in claims if claim.verdict != NO_CLAIM]
+        wrong = [fact for sentence in told for fact in misplaced_facts(item.document, sentence)]
         lines += [f"out of place: {fact.text}; the document has {fact.other} there" for fact in wrong]
         doubted = [word.text for word in doubted_words(item.document, item.response, claims) if word.unsupported]
         return [*lines, f"words that the document does not support: {' '.join(doubted)}"] if doubted else lines

@@ -12,13 +12,14 @@ from troth.core.names import parse_names
 from troth.core.records import Grounded
 from troth.core.signature import signature
 from troth.grounding.calibration import Fitted
-from troth.grounding.claims import NO_CLAIM, OBJECTIONS
+from troth.grounding.claims import OBJECTIONS
 from troth.grounding.graded import GradedSystem, grade_systems
 from troth.grounding.metrics import Grader, Unscored, default_metrics, make_graders
 from troth.grounding.score import match_calibration, match_default
 from troth.grounding.words import Word, judge_words
 from troth.serve.settings import ServeSettings
 from troth.storage.explorer import ClaimSupport
+from troth.text.courtesies import NO_CLAIM
 
 LEAST = "least supported"  # kind of a finding: supported by itself, in a response that as a whole is not
 NO_RULE = "no verdict without a calibration or a threshold"

@@ -20,13 +20,12 @@ from starlette.types import Receive, Scope, Send
 from troth.core.decode import DECODING_ERRORS
 from troth.core.encoding import encode_json
 from troth.core.errors import UserError
-from troth.grounding.claims import NO_CLAIM
 from troth.serve.answering import Desk, Handler, check_key, internal_error
 from troth.serve.faithfulness import GroundAnswer, GroundRequest
 from troth.serve.observed import LEFT
 from troth.serve.openapi import EVENTS
 from troth.serve.tasks import ServedTask
-from troth.text.courtesies import claims_nothing
+from troth.text.courtesies import NO_CLAIM, claims_nothing
 from troth.text.sentences import SentenceBuffer
 
 PATH = "/ground/stream"

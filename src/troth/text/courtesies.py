@@ -12,6 +12,8 @@ from functools import cache
 
 from troth.text.lexicon import load_table
 
+NO_CLAIM = "no claim"  # what troth says of such a sentence
+LONGEST = 14  # words of a courtesy; patterns that repeat take exponential time on longer clauses
 _CLAUSE = re.compile(r"[,;:–—!.?]+|\s-+\s")
 _ASKS = re.compile(r"\?[\W_]*$")
 _SPACE = re.compile(r"[^\w']+|_+")
@@ -26,10 +28,14 @@ def claims_nothing(sentence: str) -> bool:
     if any(letter.isdigit() for letter in sentence):
         return False
     clauses = [_SPACE.sub(" ", clause).strip() for clause in _CLAUSE.split(sentence.lower().replace("’", "'"))]
-    rest = [clause for clause in clauses if clause and not _pattern("courtesies").fullmatch(clause)]
+    rest = [clause for clause in clauses if clause and not _is_courtesy(clause)]
     if not rest or not _ASKS.search(sentence):
         return not rest
     return all(_pattern("questions").match(clause) and not _pattern("told").search(clause) for clause in rest)
+
+
+def _is_courtesy(clause: str) -> bool:
+    return clause.count(" ") < LONGEST and bool(_pattern("courtesies").fullmatch(clause))
 
 
 @cache
