@@ -64,7 +64,7 @@ class TrialAnalysis:
 
     @property
     def usage(self) -> Usage:
-        """What the trial has cost: as given for the whole, else summed over its messages."""
+        """What the trial cost: the figure given for the whole trial or, without one, the sum over its messages."""
         whole = self.trial.usage or Usage()
         parts = [message.usage for message in self.trial.messages if message.usage is not None]
 

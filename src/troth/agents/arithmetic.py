@@ -107,7 +107,7 @@ def _other_units(unit: str, seen: Iterable[Amount]) -> dict[str, float]:
 
 
 def _is_near(calculated: float, value: float, decimals: int) -> bool:
-    """Whether a value is the calculated one, rounded to the decimals that it is written with."""
+    """Whether a value equals the calculated one, rounded to as many decimals as the value is written with."""
     return abs(calculated - value) <= 0.5 * 10.0**-decimals + 1e-9
 
 

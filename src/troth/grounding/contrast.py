@@ -141,7 +141,7 @@ def _statements(item: Grounded) -> Iterator[tuple[str, str]]:
 
 
 def make_rivals(passage: str, sentence: str) -> list[Rival]:
-    """Sentences that a passage could rather support, each once.
+    """Changed versions of a sentence that the passage might support instead, without repetitions.
 
     >>> passage = "The pool opens at 9 am and closes at 5 pm."
     >>> [one.text for one in rivals(passage, "The pool opens at 5 pm.")]

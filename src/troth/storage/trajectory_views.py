@@ -65,7 +65,7 @@ class GoldCallView(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class CallStates(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The states after one user turn: tool to argument to values."""
+    """The states after one user turn: for each tool, the values of its arguments."""
 
     turn: int
     pred: dict[str, dict[str, tuple[str, ...]]] = {}

@@ -87,7 +87,7 @@ class _Search:
         self.encoded: Any = None
 
     def run(self) -> list[list[tuple[float, list[int]]]]:
-        """For each prompt the best answers: score and tokens, without the end."""
+        """The best answers to each prompt, as score and tokens; the token that ends an answer is left out."""
         logits = self._begin()
         tokens = torch.empty(len(self.places), 1, 0, dtype=torch.long)  # prompts, beams, tokens so far
         sums = torch.zeros(len(self.places), 1)
