@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def test_claims_are_coloured_by_their_support_and_lead_to_it(opened: Open, assis
     ]
     assert colours[0] != colours[1]
     done.click()
-    assert shown.evaluate("location.hash").startswith("#trajectories/change/1/m8"), "the call behind it"
+    expect(shown).to_have_url(re.compile("#trajectories/change/1/m8"))  # the call behind it
     shown.get_by_label("Found").select_option(label="claims what it did not do")
     expect(shown.locator("#sheet-trajectories .found span")).to_have_text("3 of 24 trajectories")
 

@@ -213,14 +213,14 @@ def test_keys(opened: Open, files: dict[str, Path]) -> None:
 def test_two_systems_side_by_side(opened: Open, files: dict[str, Path]) -> None:
     shown = opened().go(files["dst"], "figure_1/3//hasty")
     shown.get_by_label("Beside").select_option(label="sturdy")
-    assert [head.inner_text() for head in shown.locator(".column-head").all()] == ["hasty", "sturdy"]
+    expect(shown.locator(".column-head")).to_have_text(["hasty", "sturdy"])
     columns = shown.locator('.turn[data-turn="3"] .columns > div')
     assert [column.locator(".fault").count() for column in columns.all()] == [2, 0]
 
 
 def test_twins_side_by_side(opened: Open, files: dict[str, Path]) -> None:
     shown = opened().go(files["twins"], "figure_1/2/SDI")
-    assert [head.inner_text() for head in shown.locator(".column-head").all()] == ["tracker", "tracker, SDI"]
+    expect(shown.locator(".column-head")).to_have_text(["tracker", "tracker, SDI"])
     row = shown.locator('.turn[data-turn="2"]')
     assert row.locator("ins").all_inner_texts() == ["well,"]
     assert row.locator("del").count() == 0
@@ -526,7 +526,7 @@ def test_a_turn_with_all_systems(opened: Open, files: dict[str, Path]) -> None:
     assert {"fault", "fault old"} <= set(kinds)
     row.locator(".fault.old .back").first.click()
     expect(shown.locator(".turn.at")).to_have_count(1)
-    assert shown.locator('.turn.at[data-turn="5"]').count() == 0
+    expect(shown.locator('.turn.at[data-turn="5"]')).to_have_count(0)
     expect(shown.locator(".overviews")).to_be_visible()
 
 
@@ -587,6 +587,7 @@ def test_every_hostile_field_stays_text(opened: Open, files: dict[str, Path]) ->
         expect(shown.locator(".stage .turn").first).to_be_visible()
         content += shown.locator("#sheet-explorer").text_content() or ""
     shown.get_by_label("Beside").select_option(label=f"its twin: {NAME}")
+    expect(shown.locator(".column-head")).to_have_count(2)
     content += shown.locator(".stage").text_content() or ""
     texts = (
         "user",
