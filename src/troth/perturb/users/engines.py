@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
+from troth.core.records import Turn
 from troth.core.registry import Registry
 from troth.perturb.users.guard import Stretch
 
@@ -18,6 +19,7 @@ ENGINES: Registry[Callable[..., Paraphraser]] = Registry(
         "rules": "troth.perturb.users.rules:engine",
         "translate": "troth.perturb.translate:engine",
         "llm": "troth.perturb.users.llm:engine",
+        "acts": "troth.perturb.users.acts:engine",
     },
 )
 
@@ -28,6 +30,7 @@ class Rewrite(NamedTuple):
     text: str
     stretches: tuple[Stretch, ...]  # parts that must not change
     seed: int
+    turn: Turn | None = None  # what it is the text of
 
 
 class Failed(NamedTuple):

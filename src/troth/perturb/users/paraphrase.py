@@ -1,10 +1,10 @@
 """The same turn in other words, its values word for word (CheckDST's PI).
 
-Engines: `rules` (built in), `translate` (there and back by apertium or by Marian models), `llm` (an OpenAI-compatible
-endpoint). With a language model (lm.py), several wordings of each turn are asked of it, and of those that pass the one
-with most words replaced is taken; the engine is for turns without any. The guard (guard.py) checks each paraphrase; if
-it is refused, the turn does not change and is counted by reason. CheckDST's set was made by LAUG's paraphraser, a model
-trained on MultiWOZ; these engines know no corpus.
+Engines: `rules` (built in), `acts` (built in; says the annotated acts anew), `translate` (there and back by apertium
+or by Marian models), `llm` (an OpenAI-compatible endpoint). With a language model (lm.py), several wordings of each
+turn are asked of it, and of those that pass the one with most words replaced is taken; the engine is for turns without
+any. The guard (guard.py) checks each paraphrase; if it is refused, the turn does not change and is counted by reason.
+CheckDST's set was made by LAUG's paraphraser, a model trained on MultiWOZ; these engines know no corpus.
 
 Figures, summed over changed turns: `words` of the originals, `words replaced` (words of the original that are not in
 the paraphrase, ignoring order), `word edits` (Levenshtein distance in words). Shares are divided by `words`. With a
@@ -151,7 +151,9 @@ class Paraphrase(Family, frozen=True):
             open_ = {index: draft for index, draft in drafts.items() if index not in done}
             if not open_:
                 break
-            requests = [Rewrite(draft.turn.text, draft.stretches, draft.seeds[attempt]) for draft in open_.values()]
+            requests = [
+                Rewrite(draft.turn.text, draft.stretches, draft.seeds[attempt], draft.turn) for draft in open_.values()
+            ]
             fit: dict[int, Turn] = {}
             for (index, draft), answer in zip(open_.items(), engine.rewrite(requests), strict=True):
                 if isinstance(answer, Failed):

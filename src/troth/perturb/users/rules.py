@@ -51,7 +51,7 @@ class RuleParaphraser:
         self.half = half
 
     def rewrite(self, requests: Sequence[Rewrite]) -> list[str | Failed]:
-        return [paraphrase(text, stretches, HalfRandom(seed, self.half)) for text, stretches, seed in requests]
+        return [paraphrase(one.text, one.stretches, HalfRandom(one.seed, self.half)) for one in requests]
 
 
 @cache
