@@ -56,6 +56,7 @@ def test_equal_seeds_give_equal_wordings_and_others_differ() -> None:
     "turn",
     [
         turn_of("Is it nice there?", Act("REQUEST", "rating", (), ())),  # "there" stands for a place
+        turn_of("Find me a hotel in that area.", Act("INFORM_INTENT", "intent", ("SearchHotel",), ("SearchHotel",))),
         turn_of("No smoking.", Act("INFORM", "smoking", ("False",), ("False",))),
         turn_of("Hello!", Act("GREET", "", (), ())),
         turn_of("Can I check two bags?", Act("REQUEST", "bags", ("2",), ("2",))),

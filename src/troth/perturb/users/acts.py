@@ -2,7 +2,7 @@
 
 The paraphraser of CheckDST's set (LAUG) writes from acts, too, by a trained model. Several wordings are drawn; of those
 that pass the guard, the one with most words replaced is taken. A turn whose acts cannot be said, or say less than the
-text (a "there" that stands for a place), is left to the engine `rules`.
+text (a "there" or "that day" that stands for a value), is left to the engine `rules`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ ASKED = (
     "GOODBYE",
 )  # their order in a turn
 ANY_VALUE, TRUE, FALSE = "dontcare", "true", ("false", "none")
-_POINTS = re.compile(r"\b(?:there|here|same|then|these|those|both|other one)\b", re.IGNORECASE)
+_POINTS = re.compile(  # at a value that an earlier turn gave
+    r"\b(?:there|here|same|then|these|those|both|other one|nearby|earlier|the area|(?:that|this)"
+    r" (?:day|date|time|area|place|location|address|city|vicinity|house|property|event|movie|visit))\b",
+    re.IGNORECASE,
+)
 
 
 def engine(options: Any) -> ActParaphraser:
