@@ -14,6 +14,7 @@ from troth.core.errors import UserError
 from troth.core.names import format_count
 from troth.perturb.schemas.generators import GENERATORS
 
+SHOWN = 5  # texts with too few answers that are named
 HOW = "give --from FOLDER for published variants, or --make NAME to make variants"
 
 
@@ -141,5 +142,6 @@ def collect(schema: str, sheets: tuple[str, ...], out: str, count: int, json: bo
     left_out = ", ".join(f"{number} {reason}" for reason, number in sorted(collected.left_out.items()))
     text = f"{out}: {format_count(collected.answers, 'paraphrase')} from {format_count(collected.sheets, 'sheet')}"
     show.text(text + (f"; left out: {left_out}" if left_out else ""))
-    for element, number in collected.few.items():
-        show.note(f"fewer than {count}: {element} has {number}")
+    if few := [f"{element} has {number}" for element, number in collected.few.items()]:
+        more = f", and {len(few) - SHOWN} more (--json names all)" if len(few) > SHOWN else ""
+        show.note(f"fewer than {count}: {', '.join(few[:SHOWN])}{more}")
