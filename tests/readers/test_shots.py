@@ -33,6 +33,8 @@ def test_domains_with_too_few_dialogues_are_named(capsys: pytest.CaptureFixture[
     items = [*dialogues(), Dialogue(id="taxi", turns=(), services=("Taxis_1",))]
     assert len(sample(items, 20)) == 41
     assert "fewer than 20 dialogues with a single service: Taxis has 1\n" in capsys.readouterr().err
+    sample([*dialogues(), Dialogue(id="taxi", turns=(), services=("Hotels_1", "Taxis_1"))], 20)
+    assert "fewer than 20 dialogues with a single service: Taxis has 0\n" in capsys.readouterr().err
     assert len(sample(dialogues(), 30)) == 60
     assert not capsys.readouterr().err
 

@@ -69,15 +69,19 @@ def _draw_share(items: Sequence[Item], shots: str | float, seed: int) -> list[It
     if size < 2 or size != int(size) or text.endswith("%"):
         hint = "a share such as 0.05 or 5%, a number of dialogues per domain, or a file of dialogue ids"
         raise UserError(f"cannot be '{shots}'", option="shots", hint=hint)
-    domains: dict[str, list[Item]] = {}
+    domains: dict[str, list[Item]] = {_domain(name): [] for item in items for name in _gold(item).services}
     for item in items:
         if len(_gold(item).services) == 1:
-            domains.setdefault(_gold(item).services[0].partition("_")[0], []).append(item)
+            domains[_domain(_gold(item).services[0])].append(item)
     few = [f"{domain} has {len(own)}" for domain, own in sorted(domains.items()) if len(own) < size]
     if few:
         note(f"fewer than {int(size)} dialogues with a single service: {', '.join(few)}")
     ids = {_gold(item).id for dialogues in domains.values() for item in draw(dialogues, int(size), seed)}
     return [item for item in items if _gold(item).id in ids]
+
+
+def _domain(service: str) -> str:
+    return service.partition("_")[0]
 
 
 def _gold(item: Dialogue | Pair) -> Dialogue:
