@@ -10,6 +10,7 @@ from typing import Any
 import click
 import pytest
 
+from tests.cli.conftest import Troth
 from tests.cli.test_json import commands
 from troth import cli
 from troth.cli.options import SettingsCommand, format_default
@@ -100,3 +101,18 @@ def test_python_gets_its_own_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_size_of_a_request() -> None:
     (body,) = [one for one in dict(commands(cli.app))["serve"].params if one.name == "body"]
     assert size(str(body.default)) == ServeSettings().body
+
+
+def test_an_option_that_is_set_to_its_default_is_set(fine: Troth, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So it takes precedence over a preset."""
+    passed: dict[str, Any] = {}
+
+    def train(*_: str, **settings: Any) -> list[Any]:
+        passed.update(settings)
+        return []
+
+    monkeypatch.setattr("troth.systems.train.train_tracker", train)
+    fine("train", "tracker", "in", "out", "--preset", "checkdst", "--rate", "0.0001")
+    assert passed["fit"] == {"rate": 0.0001}
+    fine("train", "tracker", "in", "out", "--preset", "checkdst")
+    assert passed["fit"] == {}

@@ -227,7 +227,7 @@ class SettingsCommand(click.Command):
                 ctx.params[declared.name] = value
                 continue
             del ctx.params[declared.name]
-            if value != _default(declared):
+            if ctx.get_parameter_source(declared.name) is not ParameterSource.DEFAULT:
                 ctx.params[source.argument][declared.name] = value
         engine = ctx.meta.pop(ENGINE, None)
         try:
