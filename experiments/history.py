@@ -1,4 +1,4 @@
-"""History matters: PMI-Faith, which reads the history, against UPMI-Faith, which does not, on every set at hand.
+"""History matters: PMI-Faith, which reads the history, against UPMI-Faith, which does not, on all labelled sets.
 
     python -m experiments.history
 
