@@ -77,7 +77,8 @@ def medians(
 
     `runs`: results or run folders; runs with the same system's name belong together. `error`: "interval" is half of the
     median's 95% interval, "se" the standard error of the runs, as in the paper. `families`: names of systems by family;
-    each family has the median over the medians of its systems (figure 4), and is left out of best, worst and slack.
+    each family has the median over the medians and slacks of its systems (figure 4). Best, worst and slack are between
+    systems alone.
     """
     check_choice("error", error, tuple(ERRORS))
     estimate, label = ERRORS[error]
