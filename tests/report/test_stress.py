@@ -59,17 +59,18 @@ def test_costs_and_gains(runs: Runs) -> None:
     breaks, gains = stress_lines(trackers(runs, "hasty", "sturdy"))
     before, after = (runs["hasty"][1].score(name).value or 0.0 for name in ("jga_orig", "jga_v1-3"))
     assert breaks.startswith(f"hasty has the whole state right in {100 * before:.0f}% of turns. It loses ")
-    assert f"{100 * (before - after):.1f} points under {REWORDED} (-" in breaks
+    assert f"{100 * (before - after):.1f} points with {REWORDED} (-" in breaks
     ours, theirs = (runs[name][1].score("jga_v1-3").value or 0.0 for name in ("hasty", "sturdy"))
-    assert gains.startswith("sturdy is better than hasty by ")
-    assert f"{100 * (theirs - ours):.1f} points under {REWORDED} ({100 * ours:.0f}% to {100 * theirs:.0f}%, +" in gains
+    assert gains.startswith("sturdy has more whole states right than hasty, by ")
+    levels = f"{100 * theirs:.0f}% against {100 * ours:.0f}%, +"
+    assert f"{100 * (theirs - ours):.1f} points with {REWORDED} ({levels}" in gains
     assert "worse" not in gains
 
 
 def test_what_is_not_better_is_said(runs: Runs) -> None:
     _, gains = stress_lines(trackers(runs, "sturdy", "hasty"))
     assert gains.startswith("hasty is not shown to be better than sturdy anywhere. It is worse by ")
-    assert f"points under {REWORDED} (" in gains
+    assert f"points with {REWORDED} (" in gains
 
 
 def test_a_tracker_against_itself(runs: Runs) -> None:
@@ -125,8 +126,14 @@ def test_a_large_loss_comes_before_no_difference(runs: Runs) -> None:
     assert f"<li>{lead[1]}</li>" in render(build(sources), "")  # also without a script
 
 
+def test_a_page_begins_with_what_it_is_about(runs: Runs) -> None:
+    sources = [open_run(runs["hasty"][0], 1)]
+    assert build(sources, about="hasty is made up.").lead == ["hasty is made up.", *build(sources).lead]
+
+
 def test_the_page_says_it_first_of_robustness(runs: Runs) -> None:
     sources = [open_run(run, number) for number, run in enumerate((run for pair in runs.values() for run in pair), 1)]
     lead = [line for line in build(sources).lead if line.startswith("Robustness: ") or "hasty" in line]
     expected = stress_lines(trackers(runs, "hasty", "sturdy"))
     assert [line.removeprefix("Robustness: ") for line in lead][:2] == expected
+    assert not any("joint goal accuracy" in line for line in lead)  # said already: on the dialogues as they are

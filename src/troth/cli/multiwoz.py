@@ -37,7 +37,7 @@ def multiwoz(predictions: tuple[str, ...], explain: int, json: bool, **settings:
     for system, counts in result.counts.items():
         show.note(f"{system}: {', '.join(format_counts(counts))}")
     whole = [score for score in result.scores if score.group == "all" and score.value is not None]
-    for score in {score.identity: score for score in reversed(whole)}.values():
+    for score in reversed({score.identity: score for score in reversed(whole)}.values()):
         show.note(score.signature)
 
 

@@ -28,6 +28,10 @@ from troth.models import DEFAULT_CACHE
 from troth.storage import files
 
 TRACKERS = ("troth-track", "troth-track-robust")  # run live
+ABOUT_TRACKERS = (
+    "troth-track and troth-track-robust are the same kind of tracker, trained on the same dialogues. "
+    "troth-track-robust was also trained on schemas in other words, unknown names, hesitations and paraphrases."
+)
 MADE_UP = ("hasty", "sturdy")  # their predictions are bundled, and follow from rules
 GENERATORS = ("terse", "fluent")
 ANSWERERS = ("careful", "chatty")
@@ -194,7 +198,7 @@ class _Work:
             self.tracking(preds), *self.robustness(preds, sets, variants), self.responses(), self.grounding()
         )
         self.step("the page")
-        report(*self.saved, out=self.part / PAGE)
+        report(*self.saved, out=self.part / PAGE, about="" if "trackers" in self.absent else ABOUT_TRACKERS)
         return results
 
     def save(self, name: str, result: Result) -> Result:

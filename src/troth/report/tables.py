@@ -133,8 +133,8 @@ def lay_out(selected: SelectedScores, settings: TableSettings, *, bold: bool) ->
     if bold:
         best = contests.unbeaten(scores, contests.pairwise(scores, DialogueSums.merged(selected.sums)))
     titles = {name: metric.label for name, metric in selected.metrics.items()} if latex else {}
-    names = titles | {name: str(text) for name, text in settings.names.items()}
     _check_names(settings.names, scores)
+    names = titles | {name: str(text) for name, text in settings.names.items()}
     whole = [score for score in scores if latex and score.group in WHOLE]
     layout = [tables.system_table(whole, intervals=settings.intervals, best=best, names=names)] if whole else []
     rest = [score for score in scores if score not in whole]
@@ -142,8 +142,10 @@ def lay_out(selected: SelectedScores, settings: TableSettings, *, bold: bool) ->
     return layout + tables.score_tables(rest, intervals=settings.intervals, headline=headline, best=best, names=names)
 
 
-def _check_names(names: Mapping[str, Any], scores: Sequence[Score]) -> None:
+def _check_names(names: object, scores: Sequence[Score]) -> None:
     """Raises an error for a name that no table has."""
+    if not isinstance(names, Mapping):
+        raise UserError("is not a mapping of names to texts", option="names", hint='for example {"pptod": "PPTOD"}')
     known = dict.fromkeys(name for score in scores for name in _printed_names(score))
     for name in names:
         if name not in known:

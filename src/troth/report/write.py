@@ -33,13 +33,15 @@ def report(
     out: str | os.PathLike[str] = "report.html",
     figures: str | os.PathLike[str] | None = None,
     history: str | os.PathLike[str] | None = None,
+    about: str = "",
 ) -> WrittenReport:
     """Writes runs as one HTML page: scores with intervals, charts, and every dialogue or trajectory turn by turn.
 
     A run is a `Result`, or the folder that one was saved to. Several stand side by side, and the first is what the
     others are compared with. The page is a single file that needs no network. An older page under the name `out` is
     replaced, any other file is not. `figures`: a new folder for every chart as SVG and PNG (needs `troth[charts]`).
-    `history`: a file of `troth gate --history` or `troth.record_run`, shown as a trend.
+    `history`: a file of `troth gate --history` or `troth.record_run`, shown as a trend. `about`: the beginning of the
+    summary, for example what the systems are.
 
     >>> import troth, tempfile
     >>> from troth import demo
@@ -56,7 +58,7 @@ def report(
         sources = open_runs(runs)
         _note_gold(sources)
         dialogues, trials = pack(sources), pack_trials(sources)
-        content = build(sources, recorded)
+        content = build(sources, recorded, about)
         file.write(render(content, dialogues.block(content.systems), trials.block(content.systems)).encode())
     if figures is None:
         return WrittenReport(page, [])

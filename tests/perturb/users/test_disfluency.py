@@ -210,6 +210,7 @@ def test_beginnings_that_are_dropped_fit_what_follows() -> None:
         ("Make it for later today.", "later today", ("Tomorrow", "later tomorrow"), {"later tomorrow"}),
         ("Make it for later today.", "later today", ("Tomorrow",), {"tomorrow"}),
         ("See you on the 8th.", "8th", ("4th",), {"4th"}),
+        ("I leave next Tuesday.", "next Tuesday", ("This Sunday",), {"this Sunday"}),
     ],
 )
 def test_a_wrong_value_has_the_capitals_of_the_right_one(
@@ -275,3 +276,24 @@ def test_a_restart_does_not_go_back_over_a_conjunction(make: Make) -> None:
     told = [apply(options, before, known, seed=seed).dialogue.turns[0].text for seed in range(60)]
     assert any("and who, " in text for text in told)
     assert not any("located and," in text or "located and who," in text.partition("and who,")[2] for text in told)
+
+
+@pytest.mark.parametrize(
+    ("text", "odd"),
+    [
+        ("Thank you so much.", ("you so, you", "Thank you, you", "you, I mean, so", "you, you know, so")),
+        ("And who stars in that, by the way?", ("by the, the", "the, uh, way", "by, uh, the")),
+        ("I want to check in on Monday.", ("check, ", "in, in")),
+        ("Is this a furnished one?", ("a, sorry, this a", "a, this a")),
+        ("Please tell me the rent.", ("the, me the", "the, sorry, me the")),
+        ("Can you book a car rental?", ("car, you know",)),
+        ("That'll be all.", ("That'll be, That'll", "uh, That'll")),
+    ],
+)
+def test_nobody_hesitates_inside_of_set_phrases(make: Make, text: str, odd: tuple[str, ...]) -> None:
+    before = make((text, {}))
+    known = corpus_of([before]).known
+    for options in (Disfluency(fillers=0.2, repetitions=0.2, restarts=0.2), Disfluency(fillers=0, restarts=0.9)):
+        told = [apply(options, before, known, seed=seed).dialogue.turns[0].text for seed in range(60)]
+        assert len(set(told)) > 3
+        assert [one for one in told for words in odd if words in one] == []

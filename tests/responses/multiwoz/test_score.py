@@ -125,8 +125,11 @@ def test_gold_states_for_files_without_states(tmp_path: Path) -> None:
     result = multiwoz(predictions={"bare": bare}, states=gold, metrics=RATES, resamples=20, **WORLD)
     assert result["success"].value == 1.0
     assert "states:gold" in result["success"].signature
-    with pytest.raises(UserError, match="no states are predicted, and gold has none"):
+    with pytest.raises(UserError, match="states is needed: some predictions have no states"):
         multiwoz(predictions={"bare": bare}, metrics=RATES, **WORLD)
+    other = write(tmp_path, "other.json", {"mul9999": GOOD["mul0001"]})
+    with pytest.raises(UserError, match="no states are predicted, and gold has none"):
+        multiwoz(predictions={"bare": bare}, states=other, metrics=RATES, **WORLD)
 
 
 def test_active_domains_of_the_file() -> None:

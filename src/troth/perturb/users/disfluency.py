@@ -165,11 +165,13 @@ class _Speaker:
         return of[int(self.rng.random() * len(of))]
 
     def _filler(self, text: _Text, at: int) -> bool:
-        at -= at > 0 and _bare_word(text.words[at - 1]) == "thank"  # "thank you" stays together
+        while text.joined(at):
+            at -= 1
         if text.opens(at):
             return text.insert(text.places[at][0], f"{self._pick(lexicon.word_list('fillers_at_start'))}{text.comma} ")
         fillers = lexicon.word_list("fillers")
-        filler = self._pick([one for one in fillers if " " not in one] if text.opens(at - 1) else fillers)
+        short = text.opens(at - 1) or not text.begins_phrase(at)  # no "a car, you know, rental"
+        filler = self._pick([one for one in fillers if " " not in one] if short else fillers)
         if text.comma and text.words[at - 1][-1].isalnum():  # "to, uh, leave"
             return text.insert(text.places[at - 1][1], f"{text.comma} {filler}{text.comma}")
         return text.insert(text.places[at][0], f"{filler}{text.comma} ")
@@ -186,7 +188,7 @@ class _Speaker:
         run = 0
         while run < 4 and at - run - 1 >= 0 and text.plain(at - run - 1) and not (run and text.opens_clause(at - run)):
             run += 1
-        if run < 2 or text.opens(at):
+        if run < 2 or text.opens(at) or text.joined(at):
             return False
         starts = [back for back in range(2, run + 1) if text.begins_phrase(at - back)]
         if not starts:
@@ -271,15 +273,29 @@ def _lowered_words() -> frozenset[str]:
     return (ordinary | _abandoned_beginnings().keys()) - lexicon.word_set("times") - _FIRST_PERSON - {"mr"}
 
 
+def _may_lower(word: str) -> bool:
+    """Whether a word that begins a sentence is an ordinary one ("That'll"), so that it loses its capital elsewhere."""
+    bare = _bare_word(word)
+    return bare in _lowered_words() or ("'" in bare and bare.partition("'")[0] in _lowered_words())
+
+
+@cache
+def _joined_words() -> frozenset[str]:
+    return frozenset(lexicon.word_list("joined"))
+
+
 def _bare_word(word: str) -> str:
     return word.lower().replace("’", "'").strip(",.!?;:")
 
 
 def _case_like(value: str, said: str) -> str:
-    """The value in lower case or with capitals, as another one is written."""
+    """The value in lower case or with capitals, as another one is written; in dates, days and months have capitals."""
     if said.islower():
         return value.lower()
     stay = lexicon.word_set("particles")
+    if "word" not in value_shape(value).split():
+        stay |= {word for word, kind in _CALENDAR.items() if kind in ("relative", "the")}
+        value = value.lower()
     words = [word if word in stay or word.isupper() else word[:1].upper() + word[1:].lower() for word in value.split()]
     return " ".join(words)
 
@@ -319,7 +335,6 @@ class _Text:
         self.words = [text[start:end] for start, end in self.places]
         self.inserted: dict[int, str] = {}
         self.small = lexicon.word_set("small")
-        self.lowered = _lowered_words()
         self.restarts = self.small | _FIRST_PERSON
         self.capitals = text != text.lower()
         end = _END.search(text)
@@ -341,7 +356,11 @@ class _Text:
         if self.opens_clause(at) or self.words[at - 1][-1] == ",":
             return True
         word, before = _bare_word(self.words[at]), _bare_word(self.words[at - 1])
-        return word in self.restarts and before not in lexicon.word_set("bound")
+        return word in self.restarts and before not in lexicon.word_set("bound") and not self.joined(at)
+
+    def joined(self, at: int) -> bool:
+        """Whether a word belongs to the one before, so that nobody hesitates between them: "thank you", "check in"."""
+        return at > 0 and f"{_bare_word(self.words[at - 1])} {_bare_word(self.words[at])}" in _joined_words()
 
     def plain(self, at: int) -> bool:
         """Whether a word consists of letters and is not part of a value, so that it may be repeated."""
@@ -349,7 +368,7 @@ class _Text:
 
     def lower_opening(self, at: int) -> str:
         word = self.words[at]
-        return word.lower() if self.opens(at) and word.lower() in self.lowered else word
+        return word.lower() if self.opens(at) and _may_lower(word) else word
 
     def repeat_near(self, at: int) -> bool:
         """Repeats a word: the nearest small one, or the nearest of all if no small one can be repeated."""
@@ -365,7 +384,7 @@ class _Text:
     @cached_property
     def _repeatable(self) -> tuple[list[int], list[int]]:
         """Indices of the words that can be repeated: the small ones, and the others."""
-        plain = [index for index in range(len(self.words)) if self.plain(index)]
+        plain = [index for index in range(len(self.words)) if self.plain(index) and not self.joined(index)]
         small = [index for index in plain if self.words[index].lower() in self.restarts]
         return small, sorted({*plain} - {*small})
 
@@ -385,9 +404,9 @@ class _Text:
                 continue
             opened = inserted[0].upper() + inserted[1:]
             token = _TOKEN.match(text, position)
-            word = token[0].rstrip(",.!?;:").lower() if token else ""
-            if word in self.lowered and text[position].isupper() and not self.shielded.touch(position, position + 1):
-                edits.append(Edit(position, position + 1, opened + word[0]))
+            may_lower = token is not None and text[position].isupper() and _may_lower(token[0])
+            if may_lower and not self.shielded.touch(position, position + 1):
+                edits.append(Edit(position, position + 1, opened + text[position].lower()))
             else:
                 edits.append(Edit(position, position, opened))
         return edits

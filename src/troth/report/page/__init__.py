@@ -22,8 +22,11 @@ LONGEST_TITLE = 60
 NO_DIALOGUES = "The runs hold no dialogues. Run the command again with --out to explore turns."
 
 
-def build(sources: Sequence[Source], history: Sequence[HistoryEntry] = ()) -> Page:
-    """Builds the page, without the dialogues; with the history of earlier runs, if there is one."""
+def build(sources: Sequence[Source], history: Sequence[HistoryEntry] = (), about: str = "") -> Page:
+    """Builds the page, without the dialogues; with the history of earlier runs, if there is one.
+
+    `about`: what the summary begins with.
+    """
     pages = dict.fromkeys(TASKS.load(name).page for name in TASKS.by_name())
     parts: list[Contribution] = [import_path(page).contribute(sources) for page in pages]
     cards = [card for part in parts for card in part.cards]
@@ -36,9 +39,10 @@ def build(sources: Sequence[Source], history: Sequence[HistoryEntry] = ()) -> Pa
     entries = [entry.system for card in cards for entry in card.entries]
     names = list(dict.fromkeys([*entries, *(system.name for part in parts for system in part.systems)]))
     title = words.join_words(names)
+    lead = [*([about] if about else []), _scope(sources), *_summary_lines(parts)]
     return Page(
         title if len(title) <= LONGEST_TITLE else f"{len(names)} systems",
-        [_scope(sources), *_summary_lines(parts)], names, cards, sections, [_facts(source) for source in sources],
+        lead, names, cards, sections, [_facts(source) for source in sources],
         __version__, _why_no_explorer(sources), list(PALETTE),
     )  # fmt: skip
 

@@ -26,9 +26,9 @@ def contribute(sources: Sequence[Source]) -> Contribution:
     both = {system.name for system in worded} <= {system.name for system in perturbed}
     schemas = Contest.between(worded, sgdx.headline(worded), elsewhere=users.metrics if both else ())
     marked = mark_contests(users, schemas)
-    if any(source.result.task == TRACKING.name for source in sources):
-        spoken = spoken[1:]  # the section on state tracking speaks of JGA already
     stresses = stress.stress_lines(stress.pair_trackers(perturbed, worded))
+    if len(stresses) > 1 or any(source.result.task == TRACKING.name for source in sources):
+        spoken = spoken[1:]  # these lines, or the section on state tracking, speak of JGA already
     lines = summary_lines(users, marked[0].marks, spoken)
     if stresses:  # they speak of JGA under the wordings, too, and come first of this section
         largest = max(line.size for line in (*stresses, *lines) if isinstance(line, SummaryLine))

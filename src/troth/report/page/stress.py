@@ -52,7 +52,7 @@ class Shift(NamedTuple):
 
     @property
     def where(self) -> str:
-        return f"{'on' if self.what == ORIGINAL else 'under'} {self.what}"
+        return f"{'on' if self.what == ORIGINAL else 'with'} {self.what}"
 
     @property
     def points(self) -> str:
@@ -61,7 +61,7 @@ class Shift(NamedTuple):
     @property
     def levels(self) -> str:
         """The two values in percent, and the interval."""
-        return f"{words.percent(self.before, 0)}% to {words.percent(self.after, 0)}%, {self.bounds}"
+        return f"{words.percent(self.after, 0)}% against {words.percent(self.before, 0)}%, {self.bounds}"
 
     @property
     def bounds(self) -> str:
@@ -115,7 +115,7 @@ def _describe_gains(base: StressRuns, other: StressRuns) -> SummaryLine | None:
     ours, theirs = base.perturbed.name, other.perturbed.name
     worse, better, rest = _split(shifts)
     sentences = [
-        _list_shifts(f"{theirs} is better than {ours} by", _describe_levels(better))
+        _list_shifts(f"{theirs} has more whole states right than {ours}, by", _describe_levels(better))
         or f"{theirs} is not shown to be better than {ours} anywhere",
         _list_shifts("It is worse by", _describe_levels(worse)),
         _list_shifts("No difference is shown", [f"{one.where} ({one.bounds})" for one in rest]),

@@ -35,7 +35,7 @@ TASK = Task(
     no_explorer="Runs of troth multiwoz hold no dialogues: their files have no texts of users.",
 )  # fmt: skip
 MissingDialogues = Literal["part", "zero", "skip"]
-GOAL_HINT = "of mwzeval: see docs/multiwoz.md"
+GOAL_HINT = "see docs/multiwoz.md"
 
 
 @dataclass(frozen=True)
@@ -216,11 +216,12 @@ def _scored_dialogues(system: MultiwozSystem, read: MultiwozCorpus, missing: Mis
 
 
 def _gold_states(dialogue: str, number: int, read: MultiwozCorpus) -> list[States]:
+    if not read.states:
+        raise UserError("is needed: some predictions have no states", option="states", hint="dialogues with gold")
     states = read.states.get(dialogue, [])
     if number > len(states):
-        what = "no states are predicted, and gold has none" if not states else "has more turns than gold"
-        hint = "give gold states" if not read.states else "are both files of one release?"
-        raise UserError(what, dialogue=dialogue, hint=hint)
+        what = "has more turns than gold" if states else "no states are predicted, and gold has none"
+        raise UserError(what, dialogue=dialogue, hint="are both files of one release?")
     return states[:number]
 
 
