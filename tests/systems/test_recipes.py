@@ -213,7 +213,8 @@ def test_all_sets_in_one_go_and_again(data: Path, tmp_path: Path, tiny: Callable
     ("wrong", "line"),
     [({"model": "nowhere"}, "no model is called"), ({"dev": "nowhere"}, "nowhere"), ({"fit": {"batch": 0}}, "batch"),
      ({"shots": "nowhere.json"}, "nowhere"), ({"recipe": "muppet"}, "first is needed: recipe 'muppet'"),
-     ({"first": "x"}, "first is not used: recipe 'trippy' has none")],
+     ({"first": "x"}, "first is not used: recipe 'trippy' has no first phase"),
+     ({"first_fit": {"epochs": 2}}, "first_fit is not used: recipe 'trippy' has no first phase")],
 )  # fmt: skip
 def test_bad_input_leaves_no_folder_behind(
     data: Path, tmp_path: Path, tiny: Callable[[str], Path], wrong: dict[str, Any], line: str

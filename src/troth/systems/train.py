@@ -119,8 +119,10 @@ def train_tracker(data: Path, out: Path, **options: Any) -> list[TrainedTracker]
     if not recipe.trains:
         raise UserError(f"recipe '{settings.recipe}' is not trained", hint="troth track runs it as it is")
     require("torch", "transformers", extra="train")
-    if settings.first and not recipe.first:
-        raise UserError(f"is not used: recipe '{settings.recipe}' has none", option="first", hint="leave it out")
+    for name in ("first", "first_fit"):
+        if getattr(settings, name) and not recipe.first:
+            what = f"is not used: recipe '{settings.recipe}' has no first phase"
+            raise UserError(what, option=name, hint="leave it out")
     if recipe.first and not settings.first and type(recipe).own_first_examples is Recipe.own_first_examples:
         hint = "for example mrpc=FILE" if recipe.first == "tasks" else "a file or folder of dialogues"
         what = f"is needed: recipe '{settings.recipe}' has a first phase on {recipe.first}"
