@@ -24,6 +24,7 @@ from troth.systems.train import gains
 
 WEIGHTS = "model.safetensors"
 SETS = ("NED", "SDI", "PI")
+ACTS = "acts"  # paraphrases that replace as many words as CheckDST's; measured on the test set alone
 MEASURES = ("jga", *(f"cjga:{name}" for name in SETS), "nohf", "nohf:NED", "coref_jga")
 
 
@@ -31,7 +32,11 @@ def main() -> None:
     parser = few_shot(__doc__ or "")
     parser.add_argument("--dialogues", type=int, default=500, help="of the test set, for the tracker that points")
     parser.add_argument("--trackers", default="span,simpletod")
+    parser.add_argument("--models", type=Path, nargs="*", help="measure these folders of trackers; train nothing")
     options = parser.parse_args()
+    if options.models:
+        publish(options.work, "checkdst-models", final(options.models, options, options.dialogues))
+        return
     for name in options.trackers.split(","):
         text = pointing(options) if name == "span" else generative(name, options)
         publish(options.work, f"checkdst-{name}", text)
@@ -66,7 +71,7 @@ def measured(options: argparse.Namespace, recipe: str, count: int, **how: Any) -
     kept = ["best-jga", "least-slack"]
     if filecmp.cmp(folder / kept[0] / WEIGHTS, folder / kept[1] / WEIGHTS, shallow=False):
         kept = kept[:1]
-    text += [f"\n`{recipe}`, {one} (test)\n\n{final(folder / one, data, count)}" for one in kept]
+    text.append(f"\n`{recipe}` (test)\n\n{final([folder / one for one in kept], options, count)}")
     return "".join(text)
 
 
@@ -86,17 +91,25 @@ def _row(name: str, values: dict[str, float]) -> Sequence[str]:
     return [name, *(f"{100 * values[one]:.1f}" if one in values else "–" for one in MEASURES)]
 
 
-def final(model: Path, data: Path, count: int) -> str:
-    """CheckDST's columns on the test set."""
-    with torch.autocast("cpu", torch.bfloat16):  # as in training
-        done = troth.track(model, data / "test", model / "test", sets=["orig", *SETS], limit=count)
-    original, *twins = done
-    result = troth.checkdst(
-        (original.gold, original.predictions), {one.name: (one.gold, one.predictions) for one in twins},
-        profile="sgd", coref="patterns",
-    )  # fmt: skip
-    scores = {score.metric: score for score in result.scores if score.group == "all"}
-    return table(list(MEASURES), [[cell(scores.get(one)) for one in MEASURES]])
+def final(models: Sequence[Path], options: argparse.Namespace, count: int) -> str:
+    """CheckDST's columns on the test set, a row for each model; also under paraphrases from acts."""
+    sgd_data, work = options.shared / "data/sgd", options.work / "checkdst"
+    rows = []
+    for model in models:
+        with torch.autocast("cpu", torch.bfloat16):  # as in training
+            done = troth.track(model, sgd_data / "test", model / "test", sets=["orig", *SETS], limit=count)
+            retold = work / f"acts-{count}"
+            if not retold.exists():
+                troth.perturb(done[0].gold, retold, with_={"paraphrase": {"engine": "acts"}})
+            done += troth.track(model, sgd_data / "test", model / "acts", sets=f"{ACTS}={retold}")
+        original, *twins = done
+        result = troth.checkdst(
+            (original.gold, original.predictions), {one.name: (one.gold, one.predictions) for one in twins},
+            profile="sgd", coref="patterns",
+        )  # fmt: skip
+        scores = {score.metric: score for score in result.scores if score.group == "all"}
+        rows.append([model.name, *(cell(scores.get(one)) for one in (*MEASURES, f"cjga:{ACTS}"))])
+    return table(["model", *MEASURES, f"cjga:{ACTS}"], rows)
 
 
 if __name__ == "__main__":

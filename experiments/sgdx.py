@@ -13,16 +13,21 @@ more than nothing (section 4.2, table 3); random corruption does not help (secti
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean, stdev
 
 import torch
 
 import troth
 from experiments.common import arguments, cell, publish, sgd, table
 from troth.core.score import Score
+from troth.stats import quantiles
 
 AUGMENT = {"none": None, "back-translation": "backtranslate", "corruption": "corrupt", "oracle": "oracle"}
 VARIANTS, EACH = "v1..v5", ("v1", "v2", "v3", "v4", "v5")
+COLUMNS = [(metric, group) for metric in ("jga_orig", "jga_v1-5", "ss_jga") for group in ("all", "seen", "unseen")]
+Scores = dict[tuple[str, str], Score]
 FIT = {"batch": 32, "rate": 2.5e-4, "bfloat16": True, "save_every": 50}
 
 
@@ -32,6 +37,7 @@ def main() -> None:
     parser.add_argument("--start", type=Path, help="a tracker that is trained further; default: one is trained first")
     parser.add_argument("--shots", default="25%", help="of the training dialogues")
     parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1])
+    parser.add_argument("--conditions", nargs="*", default=list(AUGMENT), choices=AUGMENT, help="default: all")
     parser.add_argument("--dialogues", type=int, default=500, help="of the test set")
     options = parser.parse_args()
     data, work = options.shared / "data/sgd", options.work / "sgdx"
@@ -41,9 +47,11 @@ def main() -> None:
         troth.train_tracker(train, start, recipe="span", fit={**FIT, "rate": 5e-4, "steps": 2000})
         start = start / "last"
     rows, details = [], []
+    found: dict[str, list[Scores]] = {name: [] for name in options.conditions}
     wordings = data / "sgd_x/data"
-    for name, augment in AUGMENT.items():
-        for seed in options.seeds:
+    for seed in options.seeds:
+        for name in options.conditions:
+            augment = AUGMENT[name]
             folder = work / f"{name}-{seed}"
             troth.train_tracker(
                 train, folder, recipe="span", augment=augment, schemas=wordings if augment == "oracle" else None,
@@ -54,10 +62,11 @@ def main() -> None:
             details.append(
                 [name, str(seed), *(cell(scores.get((f"jga:{v}", "all"))) for v in ("v1", "v2", "v3", "v4", "v5"))]
             )
-            publish(options.work, "sgdx", _tables(rows, details))
+            found[name].append(scores)
+            publish(options.work, "sgdx", _tables(rows, details) + "\n" + over_seeds(found))
 
 
-def scored(folder: Path, data: Path, dialogues: int) -> dict[tuple[str, str], Score]:
+def scored(folder: Path, data: Path, dialogues: int) -> Scores:
     """The scores of a tracker on the test set and its five variants, by metric and group."""
     sets, wordings = f"orig,{VARIANTS}", data / "sgd_x/data"
     with torch.autocast("cpu", torch.bfloat16):
@@ -68,18 +77,47 @@ def scored(folder: Path, data: Path, dialogues: int) -> dict[tuple[str, str], Sc
     return {(score.metric, score.group): score for score in result.scores}
 
 
-def main_cells(scores: dict[tuple[str, str], Score]) -> list[str]:
-    return [
-        cell(scores.get((metric, group)))
-        for metric in ("jga_orig", "jga_v1-5", "ss_jga")
-        for group in ("all", "seen", "unseen")
-    ]
+def main_cells(scores: Scores) -> list[str]:
+    return [cell(scores.get(column)) for column in COLUMNS]
+
+
+def over_seeds(found: dict[str, list[Scores]]) -> str:
+    """The mean of each condition over the seeds, and its difference from the first one, with t intervals over seeds.
+
+    Runs of the same seed learn from the same dialogues, so differences are paired by seed.
+    """
+    first, *_ = found
+    values = {
+        name: [[_points(scores, column) for column in COLUMNS] for scores in runs] for name, runs in found.items()
+    }
+    rows = [[name, *map(_mean, zip(*runs, strict=True))] for name, runs in values.items() if runs]
+    for name, runs in values.items():
+        if name != first and runs:
+            pairs = zip(runs, values[first], strict=False)
+            differences = [[one - other for one, other in zip(*pair, strict=True)] for pair in pairs]
+            rows.append([f"{name} − {first}", *map(_mean, zip(*differences, strict=True))])
+    return table(["mean over seeds", *_heads()], rows)
+
+
+def _points(scores: Scores, column: tuple[str, str]) -> float:
+    score = scores.get(column)
+    return 100 * score.value if score is not None and score.value is not None else float("nan")
+
+
+def _mean(values: Sequence[float]) -> str:
+    middle = fmean(values)
+    if len(values) < 2:
+        return f"{middle:.1f}"
+    half = quantiles.t(0.975, len(values) - 1) * stdev(values) / len(values) ** 0.5
+    return f"{middle:.1f} ({middle - half:.1f} … {middle + half:.1f})"
+
+
+def _heads() -> list[str]:
+    return [f"{name}, {group}" for name in ("JGA", "JGA v1–5", "SS") for group in ("all", "seen", "unseen")]
 
 
 def _tables(rows: list[list[str]], details: list[list[str]]) -> str:
-    groups = ("all", "seen", "unseen")
-    head = ["trained on", "seed", *(f"{name}, {group}" for name in ("JGA", "JGA v1–5", "SS") for group in groups)]
-    return table(head, rows) + "\n" + table(["trained on", "seed", *EACH], details)
+    return table(["trained on", "seed", *_heads()], rows) + "\n" + table(["trained on", "seed", *EACH], details)
 
 
 if __name__ == "__main__":

@@ -15,15 +15,17 @@ import transformers
 from training.tracker.export import export
 
 from troth import demo
-from troth.core.records import State
+from troth.core.records import Intent, Service, SlotSchema, State, Turn
 from troth.readers.multiwoz_sgd import spell_value
-from troth.systems.data import TrackerCorpus, turns_of
+from troth.systems import span
+from troth.systems.data import TrackerCorpus, TrackerTurn, turns_of
 from troth.systems.span import SpanModel, SpanRecipe
 from troth.systems.span.batches import Floats, Ints
 from troth.systems.span.decode import INTENT, OFFERED, OFFERS, REQUESTED, SCORES, VALUE, Answers, update
-from troth.systems.span.examples import IGNORED, Status, TurnFeatures, label_turn
+from troth.systems.span.examples import IGNORED, Status, TurnFeatures, build_features, label_turn
 from troth.systems.span.exported import pack_words, unpack_words
-from troth.systems.span.memory import Memory, ServiceMemory, normalize_words
+from troth.systems.span.layout import layout
+from troth.systems.span.memory import Memory, ServiceMemory, flags, normalize_words, recall
 from troth.systems.tracker import Tracker, TrackerCard, describe, open_tracker
 from troth.systems.train import train_tracker
 
@@ -60,7 +62,7 @@ def perfect(example: TurnFeatures) -> Answers:
             for first, places in ((0, target.user[number]), (2, target.system[number])):
                 for end, place in enumerate(places):
                     if place != IGNORED:
-                        answers.places[first + end, at, query, place] = 1
+                        answers.places[first + end, at, query, place] = 10
             answers.carried[at, query, : len(row.sources)] = target.carried[number]
     return answers
 
@@ -106,6 +108,122 @@ def test_a_service_without_an_intent_stays_empty(model: SpanModel) -> None:
     assert all(not state.slot_values and state.active_intent == "NONE" for state in resting.values())
     begun: Memory = {name: ServiceMemory(state={"any": "value"}) for name in layouts}
     assert any(len(state.slot_values) > 1 for state in update(begun, turn, example, answers).values())
+
+
+def _service(*, optional: dict[str, str] | None = None, required: tuple[str, ...] = ()) -> Service:
+    slots = (
+        SlotSchema("from_city", "where the trip starts"),
+        SlotSchema("to_city", "where it ends"),
+        SlotSchema("seats", "how many travel", is_categorical=True, possible_values=("1", "2", "3")),
+        SlotSchema("price", "what it costs"),
+    )
+    intent = Intent("BookTrip", "book a trip", required_slots=required, optional_slots=optional or {})
+    return Service("Trips_1", "trips", slots, (intent,))
+
+
+def _turn(service: Service, user: str) -> TrackerTurn:
+    return TrackerTurn("1", 0, (service,), (), Turn("USER", user, ()), {})
+
+
+def test_no_word_belongs_to_two_slots(model: SpanModel) -> None:
+    service = _service(optional={"from_city": "", "to_city": ""})
+    turn = _turn(service, "from Rome to Oslo")
+    layouts = {service.name: model.layout(service)}
+    memory: Memory = {service.name: ServiceMemory()}
+    example = build_features(turn, layouts, memory, model.tokens)
+    words = example.words
+    rome, oslo = (
+        words.find_place((turn.user.index(city), turn.user.index(city) + 4), user=True) for city in ("Rome", "Oslo")
+    )
+    assert rome is not None
+    assert oslo is not None
+    answers = Answers(
+        np.zeros((1, len(example.rows[0].flags), SCORES), np.float32),
+        np.zeros((4, 1, len(example.rows[0].flags), len(words.ids)), np.float32),
+        np.zeros((1, len(example.rows[0].flags), 1), np.float32),
+    )
+    answers.scores[0, layouts[service.name].intents["BookTrip"], INTENT] = 1
+    answers.scores[0, 1:3, Status.SPAN] = 1
+    answers.scores[0, :, OFFERS] = answers.scores[0, :, REQUESTED] = -1
+    for query, (first, second) in ((1, (10, 9)), (2, (20, 5))):  # both slots like the words of one city most
+        for end in (0, 1):
+            answers.places[end, 0, query, oslo[end]] = first
+            answers.places[end, 0, query, rome[end]] = second
+    state = update(memory, turn, example, answers)[service.name]
+    assert state.slot_values == {"from_city": ("Rome",), "to_city": ("Oslo",)}
+    assert memory[service.name].latest
+
+
+def test_a_slot_that_no_intent_takes_is_never_filled(model: SpanModel) -> None:
+    for optional, expected in (({"from_city": ""}, set()), ({"from_city": "", "price": ""}, {"price"})):
+        service = _service(optional=optional)
+        turn = _turn(service, "from Rome to Oslo")
+        layouts = {service.name: model.layout(service)}
+        memory: Memory = {service.name: ServiceMemory(intent="BookTrip")}
+        example = build_features(turn, layouts, memory, model.tokens)
+        queries = len(example.rows[0].flags)
+        answers = Answers(
+            np.zeros((1, queries, SCORES), np.float32),
+            np.zeros((4, 1, queries, len(example.words.ids)), np.float32),
+            np.zeros((1, queries, 1), np.float32),
+        )
+        answers.scores[0, layouts[service.name].intents["BookTrip"], INTENT] = 1
+        answers.scores[0, 4, Status.DONTCARE] = 1  # the price
+        assert set(update(memory, turn, example, answers)[service.name].slot_values) == expected
+
+
+def test_what_the_network_knows_of_a_slot() -> None:
+    service = _service(optional={"seats": "1"}, required=("to_city",))
+    made = layout(service)
+    known = flags(
+        made, ServiceMemory(intent="BookTrip", latest=True), normalize_words(""), normalize_words("Two, please")
+    )
+    seats, city, price = (1 + made.slots.index(name) for name in ("seats", "to_city", "price"))
+    asked, needed, used, said, heard = range(9, 14)
+    assert known[[seats, city, price], asked].tolist() == [1, 1, 0]
+    assert known[[seats, city, price], needed].tolist() == [0, 1, 0]
+    assert known[[seats, city, price], used].tolist() == [1, 1, 0]
+    assert known[seats, said] == 1  # "two" is the possible value "2"
+    assert known[made.values[made.slots.index("seats")]["2"], 6] == 1
+    assert known[seats, heard] == 0
+    assert known[0, 14] == 1
+
+
+def test_the_latest_service_in_training(model: SpanModel) -> None:
+    """The tracker itself notes it turn by turn (`test_no_word_belongs_to_two_slots`)."""
+    corpus = TrackerCorpus.read(demo.path("gold"))
+    several = 0
+    for turn, services in model.examples(corpus.turns()):
+        before = recall(turn, {service.name: model.layout(service) for service in services})
+        assert {name for name, known in before.items() if known.latest} == _changed_last(turn) & set(before)
+        several += len(before) > 1
+    assert several
+
+
+def _changed_last(turn: TrackerTurn) -> set[str]:
+    """The services whose values changed in the last turn in which any did, told the long way."""
+    known: dict[str, object] = {}
+    latest: set[str] = set()
+    for said in turn.past:
+        frames = [frame for frame in said.frames if said.speaker == "USER" and frame.state is not None]
+        changed = {
+            frame.service for frame in frames
+            if frame.state is not None and frame.state.slot_values != known.get(frame.service, {})
+        }  # fmt: skip
+        known |= {frame.service: frame.state.slot_values for frame in frames if frame.state is not None}
+        latest = changed or latest
+    return latest
+
+
+def test_parts_of_a_batch_have_the_loss_of_the_whole(model: SpanModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = TrackerCorpus.read(demo.path("live")).first(4)
+    batch = model.collate(list(model.examples(corpus.turns()))[:12], Random(0))
+    model.module.eval()  # without dropout
+    losses = []
+    for groups in (1, 3):
+        monkeypatch.setattr(span, "GROUPS", groups)
+        losses.append(float(model.loss(batch).detach()))
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
 def test_states_are_spelled_as_the_data_spells_them(model: SpanModel, monkeypatch: pytest.MonkeyPatch) -> None:

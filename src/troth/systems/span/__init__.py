@@ -17,12 +17,13 @@ from troth.core.errors import UserError
 from troth.core.records import Service
 from troth.systems.data import TrackerTurn
 from troth.systems.recipe import Recipe, TrackerModel, TrainableTracker
-from troth.systems.span.batches import Floats, Inputs, Ints, inputs, targets
+from troth.systems.span.batches import Floats, Inputs, Ints, inputs, split_rows, targets
 from troth.systems.span.decode import Answers
 from troth.systems.span.examples import SPOKEN, Tokens, label_turn
 from troth.systems.span.exported import MODEL, ExportedSpan
 from troth.systems.span.tracking import TOKENIZER, Texts, Tracking, pad_texts
 
+GROUPS = 3  # parts of a batch with services of similar size: less padding
 WEIGHTS, ENCODER = "span.safetensors", "model.safetensors"
 
 
@@ -94,12 +95,16 @@ class SpanModel(Tracking, TrainableTracker[SpanExample]):
 
         self.forget()  # it will read otherwise when it has learned from this
         arrays, wanted = batch
-        tensors = {name: self._torch.from_numpy(array) for name, array in wanted.items()}
-        tensors["kinds"] = self._torch.from_numpy(arrays.kinds)
-        ids, segments, *rows = (self._torch.from_numpy(array) for array in arrays)
-        outputs = self.module(self._lower(ids, segments), segments, tuple(rows))
-        outputs = Outputs(*(one.float() for one in outputs))
-        return sum(losses(outputs, tensors).values()) / len(arrays.ids)
+        ids, segments = self._torch.from_numpy(arrays.ids), self._torch.from_numpy(arrays.segments)
+        words = self.module.read_words(self._lower(ids, segments), segments)
+        total = self._torch.zeros(())
+        for part, target in split_rows(arrays, wanted, GROUPS):
+            _, _, *rows = (self._torch.from_numpy(array) for array in part)
+            outputs = Outputs(*(one.float() for one in self.module.ask(words, segments, tuple(rows))))
+            tensors = {name: self._torch.from_numpy(array) for name, array in target.items()}
+            tensors["kinds"] = rows[2]
+            total = total + sum(losses(outputs, tensors).values())
+        return total / len(arrays.ids)
 
     def read(self, ids: Ints, segments: Ints) -> Floats:
         self.module.eval()

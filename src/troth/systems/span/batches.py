@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -87,3 +87,18 @@ def targets(examples: Sequence[TurnFeatures], made: Inputs) -> dict[str, Ints]:
             table["carried"][at, slots, : row.target.carried.shape[1]] = row.target.carried
             table["slot_of"][at, : len(row.flags)] = row.layout.slot_of
     return table
+
+
+def split_rows(batch: Inputs, target: dict[str, Ints], parts: int) -> Iterator[tuple[Inputs, dict[str, Ints]]]:
+    """The rows in parts with services of similar size, so that a part has little padding."""
+    counts = (batch.kinds >= 0).sum(1)
+    for rows in np.array_split(np.argsort(counts, kind="stable"), min(parts, len(counts))):
+        queries = slice(0, counts[rows].max())
+        part = batch._replace(
+            turn=batch.turn[rows],
+            vectors=batch.vectors[rows, queries],
+            kinds=batch.kinds[rows, queries],
+            flags=batch.flags[rows, queries],
+            sources=batch.sources[rows],
+        )
+        yield part, {name: table[rows] if table.ndim == 1 else table[rows, queries] for name, table in target.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,9 +12,10 @@ from troth.systems.data import TrackerTurn
 from troth.systems.span.batches import Floats
 from troth.systems.span.examples import Status, TurnFeatures, Words
 from troth.systems.span.layout import Layout
-from troth.systems.span.memory import DONTCARE, Memory, value_at
+from troth.systems.span.memory import DONTCARE, Memory, mark_latest, value_at
 
 LONGEST = 16  # tokens of a value
+UNSURE = -5.0  # logarithm of the probability at or below which a slot has no words
 OFFERS, REQUESTED, VALUE, OFFERED, INTENT = range(len(Status), len(Status) + 5)  # columns of scores after `Status`
 SCORES = len(Status) + 5
 
@@ -32,7 +33,10 @@ def update(memory: Memory, turn: TrackerTurn, example: TurnFeatures, answers: An
     reading = _Reading(memory, turn, example, answers)
     for row in range(len(example.rows)):
         reading.hear(row)
-    return {one.layout.service: reading.state(row) for row, one in enumerate(example.rows)}
+    before = {name: dict(known.state) for name, known in memory.items()}
+    states = {one.layout.service: reading.state(row) for row, one in enumerate(example.rows)}
+    mark_latest(memory, [name for name, known in memory.items() if known.state != before[name]])
+    return states
 
 
 class _Reading:
@@ -57,23 +61,33 @@ class _Reading:
         queries: Sequence[int] = [0, *layout.intents.values()]
         mine.intent = [None, *layout.intents][int(scores[queries, INTENT].argmax())]
         if mine.intent or mine.state or not layout.intents:  # else nobody has asked for anything of this service yet
-            values = {slot: self._value(row, number) for number, slot in enumerate(layout.slots)}
-            mine.state.update({slot: value for slot, value in values.items() if value})
+            mine.state |= self._values(row)
         requested = tuple(slot for number, slot in enumerate(layout.slots) if scores[1 + number, REQUESTED] > 0)
         return State(mine.intent or "NONE", requested, {slot: (value,) for slot, value in mine.state.items()})
 
-    def _value(self, row: int, number: int) -> str | None:
-        """The new value of a slot; None where it stays."""
+    def _values(self, row: int) -> dict[str, str]:
+        """The slots that get a value in this turn."""
         layout, scores = self.example.rows[row].layout, self.answers.scores[row]
-        statuses = scores[1 + number, : len(Status)].copy()
-        statuses[Status.SPAN if layout.values[number] else Status.VALUE] = -np.inf  # what such a slot cannot have
-        match Status(int(statuses.argmax())):
+        values, said = dict[str, str | None](), dict[str, Floats]()
+        for number, slot in enumerate(layout.slots):
+            statuses = scores[1 + number, : len(Status)].copy()
+            statuses[Status.SPAN if layout.values[number] else Status.VALUE] = -np.inf  # what such a slot cannot have
+            status = Status(int(statuses.argmax()))
+            if slot in layout.asked and status is Status.SPAN:
+                said[slot] = self.answers.places[:2, row, 1 + number]
+            elif slot in layout.asked:
+                values[slot] = self._value(row, number, status)
+        found = _read_spans(self.turn.user, self.example.words, said)
+        return {slot: value for slot in layout.slots if (value := values.get(slot) or found.get(slot))}
+
+    def _value(self, row: int, number: int, status: Status) -> str | None:
+        """The new value of a slot that is not in the user's words; None where it stays."""
+        layout = self.example.rows[row].layout
+        match status:
             case Status.DONTCARE:
                 return DONTCARE
-            case Status.SPAN:
-                return _read_span(self.turn.user, self.example.words, self.answers.places[:2, row, 1 + number])
             case Status.VALUE:
-                return self._choice(layout, number, scores[:, VALUE])
+                return self._choice(layout, number, self.answers.scores[row, :, VALUE])
             case Status.OFFER:
                 return self.memory[layout.service].offered.get(layout.slots[number])
             case Status.CARRY:
@@ -87,11 +101,37 @@ class _Reading:
         return max(possible, key=lambda value: scores[possible[value]]) if possible else None
 
 
+def _read_spans(text: str, words: Words, slots: Mapping[str, Floats]) -> dict[str, str]:
+    """The words of slots. No word belongs to two of them: the surest slot takes its words first."""
+    tables = {slot: _span_table(words, places) for slot, places in slots.items()}
+    found = {}
+    while tables:
+        slot = max(tables, key=lambda slot: tables[slot].max())
+        table = tables.pop(slot)
+        first, last = np.unravel_index(table.argmax(), table.shape)
+        if table[first, last] > UNSURE and (value := _words_between(text, words, int(first), int(last))):
+            found[slot] = value
+            for other in tables.values():
+                other[: last + 1, first:] = -np.inf  # spans that overlap with this one
+    return found
+
+
 def _read_span(text: str, words: Words, places: Floats) -> str | None:
-    """The words between the best first and last token, at most `LONGEST` apart; None where nothing was said."""
+    """The words between the best first and last token; None where nothing was said."""
+    table = _span_table(words, places)
+    first, last = np.unravel_index(table.argmax(), table.shape)
+    return _words_between(text, words, int(first), int(last))
+
+
+def _span_table(words: Words, places: Floats) -> Floats:
+    """Logarithm of the probability of each first and last token, at most `LONGEST` apart."""
     count = len(words.ids)
-    both = places[0, :count, None] + places[1, None, :count]
+    first, last = (one - np.logaddexp.reduce(one) for one in places[:, :count])
     far = np.arange(count)[None, :] - np.arange(count)[:, None]
-    first, last = np.unravel_index(np.where((far >= 0) & (far < LONGEST), both, -np.inf).argmax(), both.shape)
+    table: Floats = np.where((far >= 0) & (far < LONGEST), first[:, None] + last[None, :], -np.inf)
+    return table
+
+
+def _words_between(text: str, words: Words, first: int, last: int) -> str | None:
     begin, end = words.offsets[first, 0], words.offsets[last, 1]
     return text[begin:end].strip() or None if 0 <= begin < end else None

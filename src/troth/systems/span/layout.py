@@ -7,6 +7,7 @@ the schema costs nothing while dialogues are tracked, and so that another wordin
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -36,6 +37,9 @@ class Layout(NamedTuple):
     slots: tuple[str, ...]  # slot i is query 1 + i
     values: tuple[dict[str, int], ...]  # of each slot: the query of each possible value
     intents: dict[str, int]  # the query of each intent
+    used: Mapping[str | None, frozenset[str]]  # the slots that each intent takes
+    needed: frozenset[str]  # slots that some intent requires
+    asked: frozenset[str]  # slots that a user may fill: those that some intent takes; the others are results of a call
 
 
 def layout(service: Service) -> Layout:
@@ -58,14 +62,21 @@ def layout(service: Service) -> Layout:
         texts.append(_describe(intent.name, intent.description))
         kinds.append(Kind.INTENT)
         slot_of.append(-1)
+    used: dict[str | None, frozenset[str]] = {
+        intent.name: frozenset((*intent.required_slots, *intent.optional_slots)) for intent in service.intents
+    }
+    slots = tuple(slot.name for slot in service.slots)
     return Layout(
         service.name,
         tuple(texts),
         np.array(kinds, dtype=np.int64),
         np.array(slot_of, dtype=np.int64),
-        tuple(slot.name for slot in service.slots),
+        slots,
         tuple(values),
         intents,
+        used,
+        frozenset(slot for intent in service.intents for slot in intent.required_slots),
+        frozenset().union(*used.values()) or frozenset(slots),
     )
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from troth.core.records import Act
+from troth.core.records import Act, State
 from troth.systems.data import TrackerTurn
 from troth.systems.span.layout import Layout
+from troth.text.facts import SMALL
 
+DIGITS = {word: str(number) for word, number in SMALL.items()}
 DONTCARE = "dontcare"
 TOLD = ("OFFER", "INFORM", "CONFIRM")  # acts by which a system gives a value
-FLAGS = 9  # columns of `flags`
+FLAGS = 15  # columns of `flags`
 Flags = NDArray[np.float32]
 Source = tuple[str, str]  # service and slot
 
@@ -24,6 +26,7 @@ class ServiceMemory:
     intent: str | None = None
     state: dict[str, str] = field(default_factory=dict)
     offered: dict[str, str] = field(default_factory=dict)  # the last value that the system gave for a slot
+    latest: bool = False  # whether this was the last service to change
 
     def hear(self, acts: Iterable[Act], layout: Layout) -> None:
         """Remember the values that acts of the system give; of a slot with possible values, one of these."""
@@ -48,12 +51,28 @@ def recall(turn: TrackerTurn, layouts: Mapping[str, Layout]) -> Memory:
             memory[name].intent = None if state.active_intent == "NONE" else state.active_intent
             memory[name].state = {slot: values[0] for slot, values in state.slot_values.items() if values}
     last = len(turn.past) - 1
+    known: dict[str, State] = {}
     for place, said in enumerate(turn.past):
         if said.speaker == "SYSTEM" and place < last:
             for frame in said.frames:
                 if frame.service in memory:
                     memory[frame.service].hear(frame.acts, layouts[frame.service])
+        elif said.speaker == "USER":
+            now = {frame.service: frame.state for frame in said.frames if frame.state is not None}
+            mark_latest(memory, [name for name, state in now.items() if _changes(known.get(name), state)])
+            known |= now
     return memory
+
+
+def _changes(before: State | None, now: State) -> bool:
+    return now.slot_values != (before.slot_values if before is not None else {})
+
+
+def mark_latest(memory: Memory, changed: Collection[str]) -> None:
+    """Notes which services changed in a turn; if none did, the last ones that did stay."""
+    if changed:
+        for name, known in memory.items():
+            known.latest = name in changed
 
 
 def flags(layout: Layout, memory: ServiceMemory, system: str, user: str) -> Flags:
@@ -62,19 +81,26 @@ def flags(layout: Layout, memory: ServiceMemory, system: str, user: str) -> Flag
     for number, slot in enumerate(layout.slots):
         value, offered, possible = memory.state.get(slot), memory.offered.get(slot), layout.values[number]
         table[1 + number, :4] = value is not None, value == DONTCARE, offered is not None, bool(possible)
+        table[1 + number, 9:12] = (
+            slot in layout.asked,
+            slot in layout.needed,
+            slot in layout.used.get(memory.intent, ()),
+        )
         for choice, query in possible.items():
             words = normalize_words(choice)
             table[query, 4:8] = choice == value, choice == offered, words in user, words in system
+            table[1 + number, 12:14] = np.maximum(table[1 + number, 12:14], table[query, 6:8])
     if memory.intent in layout.intents:
         table[layout.intents[memory.intent], 8] = 1
     table[0, 8] = memory.intent is not None
+    table[0, 14] = memory.latest
     return table
 
 
 def normalize_words(text: str) -> str:
-    """The words of `text` in lower case, parted and framed by single spaces."""
+    """The words of `text` in lower case, small numbers in digits, parted and framed by single spaces."""
     kept = "".join(letter if letter.isalnum() else " " for letter in text.lower())
-    return f" {' '.join(kept.split())} "
+    return f" {' '.join(DIGITS.get(word, word) for word in kept.split())} "
 
 
 def sources(layouts: Mapping[str, Layout], service: str) -> list[Source]:
