@@ -73,7 +73,9 @@ def test_end_to_end(
 ) -> None:  # fmt: skip
     first: Any = {"": (), "dialogues": [str(data)], "tasks": tasks}[recipe_of(recipe).first]
     arguments: dict[str, Any] = {"recipe": recipe, "model": tiny(family), "options": options, "fit": FIT, "dev": data,
-                                 "dev_limit": 1, "first": first, "first_fit": {"steps": 2, "batch": 4}}  # fmt: skip
+                                 "dev_limit": 1}  # fmt: skip
+    if recipe_of(recipe).first:
+        arguments |= {"first": first, "first_fit": {"steps": 2, "batch": 4}}
     whole = train_tracker(data, tmp_path / "whole", **arguments)
     assert whole[0].steps == 4
 

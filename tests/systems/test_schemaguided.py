@@ -42,7 +42,8 @@ def outputs(model: Any, examples: Sequence[SpanExample]) -> Any:
     ids, segments, *rows = map(torch.from_numpy, arrays)
     model.module.eval()
     with torch.inference_mode():
-        return model.module(model._lower(ids, segments), segments, tuple(rows))
+        words = model.module.read_words(model._lower(ids, segments), segments)
+        return model.module.ask(words, segments, tuple(rows))
 
 
 @pytest.mark.parametrize("name", ["sgp", "baseline"])

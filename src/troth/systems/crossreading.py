@@ -32,8 +32,9 @@ class CrossNetwork(nn.Module):  # type: ignore[misc]
         self.slot, self.point = nn.Linear(width, len(Status) + 1), nn.Linear(width, 4)
         self.carry_from, self.carry_at = nn.Linear(width, POINT), nn.Linear(width, POINT)
 
-    def forward(self, ids: Tensor, segments: Tensor, rows: tuple[Tensor, ...]) -> Outputs:
-        return self.ask(ids[..., None], segments, rows)
+    def read_words(self, ids: Tensor, segments: Tensor) -> Tensor:  # noqa: ARG002
+        """Nothing is read without the schema."""
+        return ids[..., None]
 
     def ask(self, words: Tensor, segments: Tensor, rows: tuple[Tensor, ...]) -> Outputs:
         """`words` are tokens of turns; `rows` are the arrays of `Inputs` from `turn` on, with tokens as vectors."""
@@ -88,9 +89,6 @@ class BaselineNetwork(nn.Module):  # type: ignore[misc]
         self.vector, self.dropout = nn.Linear(width, width), nn.Dropout(dropout)
         self.both, self.scores = nn.Linear(2 * width, width), nn.Linear(width, SCORES)
         self.token, self.slot, self.point = nn.Linear(width, width), nn.Linear(width, width), nn.Linear(width, 4)
-
-    def forward(self, states: Tensor, segments: Tensor, rows: tuple[Tensor, ...]) -> Outputs:
-        return self.ask(self.read_words(states, segments), segments, rows)
 
     def read_words(self, states: Tensor, segments: Tensor) -> Tensor:
         for layer in self.layers:

@@ -109,19 +109,15 @@ class SpanNetwork(nn.Module):  # type: ignore[misc]
         for table in (self.segment, self.kind):
             nn.init.normal_(table.weight, std=0.02)
 
-    def forward(self, states: Tensor, segments: Tensor, rows: tuple[Tensor, ...]) -> Outputs:
-        """`states` are those of `lower_states`; `rows` are the arrays of `Inputs` from `turn` on."""
-        return self.ask(self.read_words(states, segments), segments, rows)
-
     def read_words(self, states: Tensor, segments: Tensor) -> Tensor:
-        """The tokens of turns as they are read, whatever the schema."""
+        """The tokens of turns as they are read, whatever the schema; `states` are those of `lower_states`."""
         states, mask = states + self.segment(segments), segments != PADDING
         for layer in self.layers:
             states = bert_layer(layer, states, mask)
         return self.read(states)
 
     def ask(self, words: Tensor, segments: Tensor, rows: tuple[Tensor, ...]) -> Outputs:
-        """What the words answer to the queries of `rows`."""
+        """What the words answer to the queries of `rows`, the arrays of `Inputs` from `turn` on."""
         turn, vectors, kinds, flags, sources = rows
         mask = segments != PADDING
         queries = self.vector(vectors) + self.flag(flags) + self.kind(kinds.clamp(min=0))
