@@ -53,7 +53,7 @@ def test_keywords_are_named_in_errors(result: Result) -> None:
     with pytest.raises(troth.UserError, match="names has 'hast', which the table does not have"):
         troth.table(result, names={"hast": "Ours"})
     with pytest.raises(troth.UserError, match="names is not a mapping of names to texts"):
-        troth.table(result, names="hasty=Ours")
+        troth.table(result, names="hasty=Ours")  # type: ignore[arg-type]
     with pytest.raises(troth.UserError, match="to cannot be 'html'"):
         troth.table(result, to="html")
     with pytest.raises(troth.UserError, match="no run is named"):
