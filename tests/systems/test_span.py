@@ -151,7 +151,7 @@ def test_no_word_belongs_to_two_slots(model: SpanModel) -> None:
             answers.places[end, 0, query, rome[end]] = second
     state = update(memory, turn, example, answers)[service.name]
     assert state.slot_values == {"from_city": ("Rome",), "to_city": ("Oslo",)}
-    assert memory[service.name].latest
+    assert memory[service.name].is_latest
 
 
 def test_a_slot_that_no_intent_takes_is_never_filled(model: SpanModel) -> None:
@@ -176,13 +176,13 @@ def test_what_the_network_knows_of_a_slot() -> None:
     service = _service(optional={"seats": "1"}, required=("to_city",))
     made = layout(service)
     known = flags(
-        made, ServiceMemory(intent="BookTrip", latest=True), normalize_words(""), normalize_words("Two, please")
+        made, ServiceMemory(intent="BookTrip", is_latest=True), normalize_words(""), normalize_words("Two, please")
     )
     seats, city, price = (1 + made.slots.index(name) for name in ("seats", "to_city", "price"))
-    asked, needed, used, said, heard = range(9, 14)
-    assert known[[seats, city, price], asked].tolist() == [1, 1, 0]
-    assert known[[seats, city, price], needed].tolist() == [0, 1, 0]
-    assert known[[seats, city, price], used].tolist() == [1, 1, 0]
+    fillable, required, of_intent, said, heard = range(9, 14)
+    assert known[[seats, city, price], fillable].tolist() == [1, 1, 0]
+    assert known[[seats, city, price], required].tolist() == [0, 1, 0]
+    assert known[[seats, city, price], of_intent].tolist() == [1, 1, 0]
     assert known[seats, said] == 1  # "two" is the possible value "2"
     assert known[made.values[made.slots.index("seats")]["2"], 6] == 1
     assert known[seats, heard] == 0
@@ -195,7 +195,7 @@ def test_the_latest_service_in_training(model: SpanModel) -> None:
     several = 0
     for turn, services in model.examples(corpus.turns()):
         before = recall(turn, {service.name: model.layout(service) for service in services})
-        assert {name for name, known in before.items() if known.latest} == _changed_last(turn) & set(before)
+        assert {name for name, known in before.items() if known.is_latest} == _changed_last(turn) & set(before)
         several += len(before) > 1
     assert several
 

@@ -73,9 +73,9 @@ class _Reading:
             statuses = scores[1 + number, : len(Status)].copy()
             statuses[Status.SPAN if layout.values[number] else Status.VALUE] = -np.inf  # what such a slot cannot have
             status = Status(int(statuses.argmax()))
-            if slot in layout.asked and status is Status.SPAN:
+            if slot in layout.fillable and status is Status.SPAN:
                 said[slot] = self.answers.places[:2, row, 1 + number]
-            elif slot in layout.asked:
+            elif slot in layout.fillable:
                 values[slot] = self._value(row, number, status)
         found = _read_spans(self.turn.user, self.example.words, said)
         return {slot: value for slot in layout.slots if (value := values.get(slot) or found.get(slot))}

@@ -37,9 +37,9 @@ class Layout(NamedTuple):
     slots: tuple[str, ...]  # slot i is query 1 + i
     values: tuple[dict[str, int], ...]  # of each slot: the query of each possible value
     intents: dict[str, int]  # the query of each intent
-    used: Mapping[str | None, frozenset[str]]  # the slots that each intent takes
-    needed: frozenset[str]  # slots that some intent requires
-    asked: frozenset[str]  # slots that a user may fill: those that some intent takes; the others are results of a call
+    slots_of_intent: Mapping[str | None, frozenset[str]]
+    required: frozenset[str]  # slots that some intent requires
+    fillable: frozenset[str]  # slots that a user may fill: those that some intent takes; others are results of a call
 
 
 def layout(service: Service) -> Layout:
@@ -62,7 +62,7 @@ def layout(service: Service) -> Layout:
         texts.append(_describe(intent.name, intent.description))
         kinds.append(Kind.INTENT)
         slot_of.append(-1)
-    used: dict[str | None, frozenset[str]] = {
+    slots_of_intent: dict[str | None, frozenset[str]] = {
         intent.name: frozenset((*intent.required_slots, *intent.optional_slots)) for intent in service.intents
     }
     slots = tuple(slot.name for slot in service.slots)
@@ -74,9 +74,9 @@ def layout(service: Service) -> Layout:
         slots,
         tuple(values),
         intents,
-        used,
+        slots_of_intent,
         frozenset(slot for intent in service.intents for slot in intent.required_slots),
-        frozenset().union(*used.values()) or frozenset(slots),
+        frozenset().union(*slots_of_intent.values()) or frozenset(slots),
     )
 
 

@@ -26,7 +26,7 @@ class ServiceMemory:
     intent: str | None = None
     state: dict[str, str] = field(default_factory=dict)
     offered: dict[str, str] = field(default_factory=dict)  # the last value that the system gave for a slot
-    latest: bool = False  # whether this was the last service to change
+    is_latest: bool = False  # whether this was the last service to change
 
     def hear(self, acts: Iterable[Act], layout: Layout) -> None:
         """Remember the values that acts of the system give; of a slot with possible values, one of these."""
@@ -59,12 +59,12 @@ def recall(turn: TrackerTurn, layouts: Mapping[str, Layout]) -> Memory:
                     memory[frame.service].hear(frame.acts, layouts[frame.service])
         elif said.speaker == "USER":
             now = {frame.service: frame.state for frame in said.frames if frame.state is not None}
-            mark_latest(memory, [name for name, state in now.items() if _changes(known.get(name), state)])
+            mark_latest(memory, [name for name, state in now.items() if _is_changed(known.get(name), state)])
             known |= now
     return memory
 
 
-def _changes(before: State | None, now: State) -> bool:
+def _is_changed(before: State | None, now: State) -> bool:
     return now.slot_values != (before.slot_values if before is not None else {})
 
 
@@ -72,7 +72,7 @@ def mark_latest(memory: Memory, changed: Collection[str]) -> None:
     """Notes which services changed in a turn; if none did, the last ones that did stay."""
     if changed:
         for name, known in memory.items():
-            known.latest = name in changed
+            known.is_latest = name in changed
 
 
 def flags(layout: Layout, memory: ServiceMemory, system: str, user: str) -> Flags:
@@ -82,9 +82,9 @@ def flags(layout: Layout, memory: ServiceMemory, system: str, user: str) -> Flag
         value, offered, possible = memory.state.get(slot), memory.offered.get(slot), layout.values[number]
         table[1 + number, :4] = value is not None, value == DONTCARE, offered is not None, bool(possible)
         table[1 + number, 9:12] = (
-            slot in layout.asked,
-            slot in layout.needed,
-            slot in layout.used.get(memory.intent, ()),
+            slot in layout.fillable,
+            slot in layout.required,
+            slot in layout.slots_of_intent.get(memory.intent, ()),
         )
         for choice, query in possible.items():
             words = normalize_words(choice)
@@ -93,7 +93,7 @@ def flags(layout: Layout, memory: ServiceMemory, system: str, user: str) -> Flag
     if memory.intent in layout.intents:
         table[layout.intents[memory.intent], 8] = 1
     table[0, 8] = memory.intent is not None
-    table[0, 14] = memory.latest
+    table[0, 14] = memory.is_latest
     return table
 
 
