@@ -206,6 +206,25 @@ def test_calls_in_a_text(text: str, content: str, calls: list[tuple[str, Any]]) 
     assert [(call["name"], json.loads(call["arguments"])) for call in found] == calls
 
 
+@pytest.mark.parametrize(
+    ("text", "called"),
+    [
+        ('{"name": "book", "arguments": {"seats": 2}}', True),
+        ('```json\n{"name": "book", "arguments": {"seats": 2}}\n```', True),
+        ('{"name": "fly", "arguments": {}}', False),
+        ('Sure: {"name": "book", "arguments": {}}', False),
+        ('{"seats": 2}', False),
+        ('{"name": "book", "arguments": {}', False),
+        ("{" * 5000 + "}", False),
+    ],
+)
+def test_a_whole_answer_is_a_call_without_marks(text: str, called: bool) -> None:
+    message = parse_calls(text, {"book"})
+    assert ("tool_calls" in message) is called
+    assert message["content"] == ("" if called else text)
+    assert "tool_calls" not in parse_calls(text)
+
+
 def test_as_an_assistant_with_tools(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assistant = open_assistant(f"gguf:{file}", temperature=0.0, timeout=1, retries=0)
     monkeypatch.setattr(Llama, "answer", '<tool_call>{"name": "book", "arguments": {"seats": 2}}</tool_call>')

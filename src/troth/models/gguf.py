@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 PREFIX = "gguf:"
 LIMIT = 4096  # tokens that are read, where the model reads more: logits of each take a megabyte
 CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
+BARE_CALL = re.compile(r"(?:```\w*\s+)?(\{.*\})\s*(?:```)?", re.DOTALL)  # a text that is nothing else
 
 
 class GgufLm:
@@ -88,8 +89,8 @@ class GgufLm:
     ) -> dict[str, Any]:
         """The next message of a chat, in OpenAI's layout; `usage` beside it has the tokens that were read and written.
 
-        Calls are read in the form that Qwen and Hermes write them, JSON between <tool_call> marks. What is no JSON
-        stays text.
+        Calls are read in the form that Qwen and Hermes write them, JSON between <tool_call> marks. Small models forget
+        the marks: a whole answer that is a call of one of the tools counts, too. Anything else stays text.
         """
         with self._answering():
             answer = self._llama.create_chat_completion(
@@ -98,7 +99,9 @@ class GgufLm:
                 **options,
             )
         self._count(answer)
-        return parse_calls(answer["choices"][0]["message"].get("content") or "") | {"usage": answer.get("usage")}
+        names = {tool["function"]["name"] for tool in tools}
+        message = parse_calls(answer["choices"][0]["message"].get("content") or "", names)
+        return message | {"usage": answer.get("usage")}
 
     def _generate(self, prompt: str, options: Mapping[str, Any]) -> str:
         if self.chat_only:
@@ -209,17 +212,17 @@ class GgufLm:
         return llama
 
 
-def parse_calls(text: str) -> dict[str, Any]:
-    """A message in OpenAI's layout from a text with calls in it."""
+def parse_calls(text: str, names: Collection[str] = ()) -> dict[str, Any]:
+    """A message in OpenAI's layout from a text with calls in it; `names`: tools that are called without marks, too."""
     calls: list[dict[str, Any]] = []
 
-    def take(found: re.Match[str]) -> str:
+    def take(found: re.Match[str], known: Collection[str] | None = None) -> str:
         try:
             call = json.loads(found[1])
             name, arguments = call["name"], call.get("arguments", {})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return found[0]
-        if not isinstance(name, str):
+        if not isinstance(name, str) or (known is not None and name not in known):
             return found[0]
         encoded = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
         function = {"name": name, "arguments": encoded}
@@ -227,6 +230,8 @@ def parse_calls(text: str) -> dict[str, Any]:
         return ""
 
     content = CALL.sub(take, text).strip()
+    if not calls and (bare := BARE_CALL.fullmatch(content)):
+        content = take(bare, names)
     return {"role": "assistant", "content": content, **({"tool_calls": calls} if calls else {})}
 
 
