@@ -18,6 +18,7 @@ from troth import demo
 from troth.core.records import Dialogue, Frame, Service, SlotSchema, Turn
 from troth.demo import run as runner
 from troth.demo.lines import VARIANTS
+from troth.perturb.schemas.run import vary
 from troth.responses.score import nlg
 from troth.tracking.check import check
 
@@ -385,6 +386,20 @@ def test_documents() -> None:
         one["document"] for one in careful
     }  # a threshold is learned apart
     assert sum(one["label"] for one in careful) > sum(one["label"] for one in chatty)
+
+
+def test_the_wordings_rename_every_tool(tmp_path: Path) -> None:
+    folder = Path(demo.path("agents"))
+    with_ = {"compose": {"paraphrases": str(folder / "wordings.json"), "count": 1}}
+    vary(folder / "tools.json", tmp_path / "words", with_=with_)
+    before, after = (json.loads(file.read_text()) for file in (folder / "tools.json", tmp_path / "words/v1/tools.json"))
+    for old, new in zip(before, after, strict=True):
+        old_function, new_function = old["function"], new["function"]
+        assert old_function["name"] != new_function["name"]
+        assert old_function["description"] != new_function["description"]
+        arguments = [list(one["parameters"]["properties"]) for one in (old_function, new_function)]
+        assert len(arguments[0]) == len(arguments[1])
+        assert not set(arguments[0]) & set(arguments[1])
 
 
 def test_everything_is_in_the_package() -> None:
