@@ -227,7 +227,8 @@ class SettingsCommand(click.Command):
                 ctx.params[declared.name] = value
                 continue
             del ctx.params[declared.name]
-            if ctx.get_parameter_source(declared.name) is not ParameterSource.DEFAULT:
+            named = ctx.get_parameter_source(declared.name) is not ParameterSource.DEFAULT
+            if named or value != _default(declared):  # --no-cache changes a value that is not named
                 ctx.params[source.argument][declared.name] = value
         engine = ctx.meta.pop(ENGINE, None)
         try:
