@@ -207,21 +207,25 @@ def test_calls_in_a_text(text: str, content: str, calls: list[tuple[str, Any]]) 
 
 
 @pytest.mark.parametrize(
-    ("text", "called"),
+    ("text", "called", "content"),
     [
-        ('{"name": "book", "arguments": {"seats": 2}}', True),
-        ('```json\n{"name": "book", "arguments": {"seats": 2}}\n```', True),
-        ('{"name": "fly", "arguments": {}}', False),
-        ('Sure: {"name": "book", "arguments": {}}', False),
-        ('{"seats": 2}', False),
-        ('{"name": "book", "arguments": {}', False),
-        ("{" * 5000 + "}", False),
+        ('{"name": "book", "arguments": {"seats": 2}}', 1, ""),
+        ('```json\n{"name": "book", "arguments": {"seats": 2}}\n```', 1, ""),
+        ('{{"name": "book", "arguments": {"seats": 2}}}\n\nThis books a table.', 1, "This books a table."),
+        ('{{"name": "book", "arguments": {}}}\n{{"name": "book", "arguments": {"seats": 2}}}', 2, ""),
+        ('{"name": "book", "arguments": {}}\n{"name": "fly", "arguments": {}}', 1, '{"name": "fly", "arguments": {}}'),
+        ('{"name": "fly", "arguments": {}}', 0, None),
+        ('{"name": ["book"], "arguments": {}}', 0, None),
+        ('Sure: {"name": "book", "arguments": {}}', 0, None),
+        ('{"seats": 2}', 0, None),
+        ('{"name": "book", "arguments": {}', 0, None),
+        ("{" * 5000 + '"', 0, None),
     ],
 )
-def test_a_whole_answer_is_a_call_without_marks(text: str, called: bool) -> None:
-    message = parse_calls(text, {"book"})
-    assert ("tool_calls" in message) is called
-    assert message["content"] == ("" if called else text)
+def test_an_answer_may_begin_with_calls_without_marks(text: str, called: int, content: str | None) -> None:
+    message = parse_calls(text, ["book"])
+    assert [call["function"]["name"] for call in message.get("tool_calls", [])] == ["book"] * called
+    assert message["content"] == (text if content is None else content)
     assert "tool_calls" not in parse_calls(text)
 
 

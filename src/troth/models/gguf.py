@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 PREFIX = "gguf:"
 LIMIT = 4096  # tokens that are read, where the model reads more: logits of each take a megabyte
 CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
-BARE_CALL = re.compile(r"(?:```\w*\s+)?(\{.*\})\s*(?:```)?", re.DOTALL)  # a text that is nothing else
+# Around a call without marks, where an answer begins with it: Qwen's coders double the braces, as their template does.
+OPENING, CLOSING = re.compile(r"(?:```\w*\s*)?\{{1,2}(?=\s*\")"), re.compile(r"\}?\s*(?:```\s*)?")
 
 
 class GgufLm:
@@ -90,7 +91,7 @@ class GgufLm:
         """The next message of a chat, in OpenAI's layout; `usage` beside it has the tokens that were read and written.
 
         Calls are read in the form that Qwen and Hermes write them, JSON between <tool_call> marks. Small models forget
-        the marks: a whole answer that is a call of one of the tools counts, too. Anything else stays text.
+        the marks: an answer that begins with calls of the tools counts, too. Anything else stays text.
         """
         with self._answering():
             answer = self._llama.create_chat_completion(
@@ -216,23 +217,34 @@ def parse_calls(text: str, names: Collection[str] = ()) -> dict[str, Any]:
     """A message in OpenAI's layout from a text with calls in it; `names`: tools that are called without marks, too."""
     calls: list[dict[str, Any]] = []
 
-    def take(found: re.Match[str], known: Collection[str] | None = None) -> str:
+    def take(found: re.Match[str]) -> str:
         try:
             call = json.loads(found[1])
             name, arguments = call["name"], call.get("arguments", {})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return found[0]
-        if not isinstance(name, str) or (known is not None and name not in known):
+        if not isinstance(name, str):
             return found[0]
-        encoded = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-        function = {"name": name, "arguments": encoded}
-        calls.append({"id": f"call_{len(calls) + 1}", "type": "function", "function": function})
+        calls.append(_call(len(calls), name, arguments))
         return ""
 
     content = CALL.sub(take, text).strip()
-    if not calls and (bare := BARE_CALL.fullmatch(content)):
-        content = take(bare, names)
+    while not CALL.search(text) and (opening := OPENING.match(content)):
+        try:
+            call, end = json.JSONDecoder().raw_decode(content, opening.end() - 1)
+        except (ValueError, RecursionError):
+            break
+        if call.keys() != {"name", "arguments"} or call["name"] not in names:
+            break
+        calls.append(_call(len(calls), call["name"], call["arguments"]))
+        closing = CLOSING.match(content, end)
+        content = content[closing.end() if closing else end :]
     return {"role": "assistant", "content": content, **({"tool_calls": calls} if calls else {})}
+
+
+def _call(number: int, name: str, arguments: Any) -> dict[str, Any]:
+    encoded = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return {"id": f"call_{number + 1}", "type": "function", "function": {"name": name, "arguments": encoded}}
 
 
 def _template_message(message: Mapping[str, Any]) -> dict[str, Any]:
