@@ -26,11 +26,11 @@ troth.track("troth-track-robust", demo.path("live"), sys.argv[1], limit=2)
 """
 
 
-@pytest.mark.parametrize("name", TRACKERS)
-def test_tracks_the_bundled_dialogues(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "least"), [("troth-track", 0.17), ("troth-track-robust", 0.27)])
+def test_tracks_the_bundled_dialogues(name: str, least: float, tmp_path: Path) -> None:
     (done,) = troth.track(name, demo.path("live"), tmp_path / "out")
     scores = {score.metric: score.value or 0.0 for score in troth.dst(done.gold, done.predictions, resamples=10).scores}
-    assert scores["jga"] > 0.05  # far above nothing: most services are of a kind that no training data has
+    assert scores["jga"] > least  # most services are of a kind that no training data has
     assert scores["slot_f1"] > 0.3
     assert scores["requested_f1"] > 0.5
     checked = check(done.predictions)
