@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 import troth
-from experiments.common import arguments, cell, publish, sgd, table
+from experiments.common import arguments, cell, publish, retell, sgd, table
 from troth.systems.runs import curve
 from troth.systems.train import gains
 
@@ -98,13 +98,11 @@ def final(models: Sequence[Path], options: argparse.Namespace, count: int) -> st
     for model in models:
         with torch.autocast("cpu", torch.bfloat16):  # as in training
             done = troth.track(model, sgd_data / "test", model / "test", sets=["orig", *SETS], limit=count)
-            retold = work / f"acts-{count}"
-            if not retold.exists():
-                troth.perturb(done[0].gold, retold, with_={"paraphrase": {"engine": "acts"}})
-            done += troth.track(model, sgd_data / "test", model / "acts", sets=f"{ACTS}={retold}")
-        original, *twins = done
+            twins = retell(done[0].gold, work / f"acts-{count}")
+            done += troth.track(model, sgd_data / "test", model / "acts", sets=f"{ACTS}={twins}")
+        original, *others = done
         result = troth.checkdst(
-            (original.gold, original.predictions), {one.name: (one.gold, one.predictions) for one in twins},
+            (original.gold, original.predictions), {one.name: (one.gold, one.predictions) for one in others},
             profile="sgd", coref="patterns",
         )  # fmt: skip
         scores = {score.metric: score for score in result.scores if score.group == "all"}

@@ -9,6 +9,7 @@ import tarfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import troth
 from troth.core.score import Score
 from troth.report import charts
 from troth.report.page import figures
@@ -38,6 +39,13 @@ def sgd(shared: Path, work: Path) -> Path:
             archive.extractall(work, filter="data")
         shutil.copyfile(shared / "data/sgd/train/schema.json", train / "schema.json")
     return train
+
+
+def retell(gold: str, folder: Path) -> Path:
+    """The user turns of dialogues in paraphrases from their acts, written to the folder once."""
+    if not folder.exists():
+        troth.perturb(gold, folder, with_={"paraphrase": {"engine": "acts"}})
+    return folder
 
 
 def cell(score: Score | None, *, percent: bool = True, digits: int = 1) -> str:

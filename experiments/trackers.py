@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import troth
-from experiments.common import arguments, cell, publish, table
+from experiments.common import arguments, cell, publish, retell, table
 from troth.core.score import Score
 from troth.systems.track import TrackedSet, track
 
@@ -44,38 +44,38 @@ def on_sgd(tracker: str, sgd: Path, out: Path, dialogues: int) -> Scores:
     done = track(tracker, sgd / "test", out / "sgd", sets=sets, schemas=sgd / "sgd_x/data", limit=dialogues)
     by_name = {one.name: one for one in done}
     original, training = by_name["orig"], sgd / "train/schema.json"
-    retold = out / "acts-data"
-    if not retold.exists():
-        troth.perturb(original.gold, retold, with_={"paraphrase": {"engine": "acts"}})
-    (by_name["acts"],) = track(tracker, sgd / "test", out / "acts", sets=f"acts={retold}")
+    twins = retell(original.gold, out / "acts-data")
+    (by_name["acts"],) = track(tracker, sgd / "test", out / "acts", sets=f"acts={twins}")
     scores = troth.dst(
         original.gold, original.predictions, profile="sgd", train_schema=training,
         metrics="jga,slot_f1,intent_accuracy,requested_f1",
     ).scores  # fmt: skip
-    found = chosen(scores, GROUPS)
+    found = select_scores(scores, GROUPS)
     variants = {one.name: one.predictions for one in done if one.name.startswith("v")}
     worded = troth.sgdx(
         original.gold, variants | {"orig": original.predictions}, metrics="jga", by="seen", train_schema=training,
         schemas=out / "sgd/data",
     )  # fmt: skip
-    found |= {key: score for key, score in chosen(worded.scores, GROUPS).items() if not key[0].startswith("jga_orig")}
+    found |= {
+        key: score for key, score in select_scores(worded.scores, GROUPS).items() if not key[0].startswith("jga_orig")
+    }
     return found | consistency(original, {name: by_name[name] for name in (*TWINS, "acts")})
 
 
 def consistency(original: TrackedSet, twins: dict[str, TrackedSet]) -> Scores:
     pairs = {name: (one.gold, one.predictions) for name, one in twins.items()}
     result = troth.checkdst((original.gold, original.predictions), pairs, profile="sgd", coref="patterns")
-    scores = chosen(result.scores, ("all",))
+    scores = select_scores(result.scores, ("all",))
     return {key: score for key, score in scores.items() if key[0] != "jga"}  # of whole frames; `on_sgd` has the other
 
 
 def on_multiwoz(tracker: str, data: Path, out: Path, dialogues: int) -> Scores:
     (done,) = track(tracker, data, out / "multiwoz", limit=dialogues)
     scores = troth.dst(done.gold, done.predictions, profile="trade", metrics="jga,slot_f1").scores
-    return {(f"{metric}, MultiWOZ", group): score for (metric, group), score in chosen(scores, ("all",)).items()}
+    return {(f"{metric}, MultiWOZ", group): score for (metric, group), score in select_scores(scores, ("all",)).items()}
 
 
-def chosen(scores: Sequence[Score], groups: Sequence[str]) -> Scores:
+def select_scores(scores: Sequence[Score], groups: Sequence[str]) -> Scores:
     return {(one.metric, one.group): one for one in scores if one.group in groups}
 
 

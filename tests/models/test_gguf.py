@@ -223,7 +223,7 @@ def test_calls_in_a_text(text: str, content: str, calls: list[tuple[str, Any]]) 
     ],
 )
 def test_an_answer_may_begin_with_calls_without_marks(text: str, called: int, content: str | None) -> None:
-    message = parse_calls(text, ["book"])
+    message = parse_calls(text, {"book"})
     assert [call["function"]["name"] for call in message.get("tool_calls", [])] == ["book"] * called
     assert message["content"] == (text if content is None else content)
     assert "tool_calls" not in parse_calls(text)

@@ -234,7 +234,7 @@ def parse_calls(text: str, names: Collection[str] = ()) -> dict[str, Any]:
             call, end = json.JSONDecoder().raw_decode(content, opening.end() - 1)
         except (ValueError, RecursionError):
             break
-        if call.keys() != {"name", "arguments"} or call["name"] not in names:
+        if call.keys() != {"name", "arguments"} or not isinstance(call["name"], str) or call["name"] not in names:
             break
         calls.append(_call(len(calls), call["name"], call["arguments"]))
         closing = CLOSING.match(content, end)
