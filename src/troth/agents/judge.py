@@ -247,7 +247,7 @@ def _encode(value: dict[str, Any]) -> str:
 
 
 def parse_lines(text: str, view: _View, *, calls: bool) -> list[Found] | None:
-    """What a vote found, item by item; None for an answer that is not of the form that was asked for."""
+    """The findings of a vote, item by item; None if the answer does not have the required form."""
     answer = text.strip()
     if answer == "NONE":
         return []

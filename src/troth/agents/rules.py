@@ -20,7 +20,7 @@ def _choice(default: str, about: str, *choices: str) -> Any:
 
 @dataclass(frozen=True)
 class MatchingRule:
-    """A recipe for matching calls. Every choice moves some number, and stands in the signature of the scores."""
+    """A recipe for matching calls. Every field affects scores and is part of their signature."""
 
     name: str = field(metadata={"rule": "rule", "always": True})
     summary: str = field(metadata={"silent": True})

@@ -1,4 +1,4 @@
-"""Which words of a response does its document not support? The one definition of it.
+"""How much each word of a response is in doubt, given its document; all parts of troth use this definition.
 
 By rules, and where `faith` asked a model that judges words, by both: the model's doubt of a word has a share of 0.7,
 the rules' the rest. By the rules a word's doubt is 0 where the windows of the document that share most with its

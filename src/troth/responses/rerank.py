@@ -138,7 +138,7 @@ def rerank(
 def rerank_all(
     turns: Iterable[Nbest], nli: Nli, *, gated: bool = False, augment: Augment = "never", refs: Refs = "b"
 ) -> list[Choice]:
-    """Chooses for many turns at once: the model gets them in large batches."""
+    """Chooses for many turns at once, so that the model gets large batches."""
     return [
         choice
         for part in sgsacc.batches(list(turns), "reranking")

@@ -58,7 +58,7 @@ class ScoringProcess:
         return self._ready.is_set()
 
     def close(self) -> None:
-        """Ends the process at once, for good."""
+        """Ends the process at once; it is not started again."""
         self._closing.set()
         self._ready.clear()
         if (running := self._running) is not None:

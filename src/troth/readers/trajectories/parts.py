@@ -224,7 +224,7 @@ def _has_outcome(fields: dict[str, Any]) -> bool:
 
 
 def _read_call_part(default: str | None, fields: dict[str, Any], unread: Counter[str]) -> PartContent:
-    """A call, with its result where the same object has it."""
+    """A call, with its result if the same object has it."""
     inner = fields.get("toolInvocation")
     fields = inner if isinstance(inner, dict) else fields
     tool_call = read_call(fields, default)
