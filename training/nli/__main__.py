@@ -1,5 +1,8 @@
-"""The whole recipes: `make nli` and `make strong`. Data is made again, which is quick; training goes on where it was
-stopped."""
+"""The whole recipes: `make nli` and `make strong`.
+
+Each trains the released revision further. An interrupted training is resumed; the data, which takes a minute, is made
+again. For a training from the start, `training.nli.base` gives the encoder that the embedded model began with.
+"""
 
 from __future__ import annotations
 
@@ -48,12 +51,13 @@ def train_strong(work: Path, mixture: Path, hours: float) -> None:
 
 
 def train_embedded(shared: Path, work: Path, mixture: Path, hours: float) -> None:
-    """The embedded model: its base, labels of words, training, the files that the package ships, and its figures."""
-    base, marked, run = work / "gte", work / "marked.jsonl", work / "compact"
-    if not base.exists():
-        step("base", "--out", base)
+    """The embedded model: labels of words, training from the released revision on, what the package ships, figures."""
+    marked, run = work / "marked.jsonl", work / "compact"
+    released = work / f"embedded-{revision_after(EMBEDDED) - 1}"
+    if not (released / "tokenizer_config.json").exists():  # which is written last
+        step("restore", "--released", EMBEDDED, "--out", released)
     step("words", "--shared", shared, "--mixture", mixture, "--out", marked)
-    step("compact", "--base", base, "--mixture", marked, "--out", run, "--hours", hours)
+    step("compact", "--base", released, "--mixture", marked, "--out", run, "--hours", hours)
     step("export", "--model", run / "model", "--out", EMBEDDED, "--revision", revision_after(EMBEDDED))
     step("evaluate", "--shared", shared, "--cache", work / "scores.sqlite", "--out", work / "dev.md")
 
