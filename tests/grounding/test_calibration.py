@@ -271,7 +271,7 @@ def test_the_calibration_of_the_package_is_used_where_its_recipe_fits(
 
 def test_a_version_without_a_calibration_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration, "load_default", lambda: None)
-    with pytest.raises(UserError, match="no calibration comes with"):
+    with pytest.raises(UserError, match="has no calibration of its own"):
         calibration.load("default")
     monkeypatch.setattr("troth.grounding.score.load_default", lambda: None)
     assert match_default(make_graders("coverage", Models(cache=None))) == {}

@@ -10,7 +10,7 @@ then lets nearly every fault pass. `Aim` fits for the unfaithful instead: the re
 responses below the threshold should have.
 
 A calibration is a small JSON file with its data and the recipe of each metric. It is only applied to scores of the same
-recipe. One comes with the package, for the default metric and the embedded model (`load_default`).
+recipe. One is part of the package, for the default metric and the embedded model (`load_default`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from troth.readers import source
 from troth.storage import files
 
 DEFAULT = "default"  # names the calibration of the package in place of a file
-NO_DEFAULT = "no calibration comes with this version of troth"
+NO_DEFAULT = "this version of troth has no calibration of its own"
 LAYOUT = 1  # raised when a reader of the old one would go wrong
 KIND = "troth calibration"
 WRITTEN = "was it written by troth meta fit?"
@@ -68,8 +68,8 @@ class Aim(NamedTuple):
         return self
 
     def __str__(self) -> str:
-        named = [f"{name}:{value:g}" for name, value in self._asdict().items() if value is not None]
-        return named[0] if named else "f1"
+        aims = (f"{name}:{value:g}" for name, value in self._asdict().items() if value is not None)
+        return next(aims, "f1")
 
 
 class Detection(msgspec.Struct, frozen=True):
@@ -95,7 +95,7 @@ class Fitted(msgspec.Struct, frozen=True, omit_defaults=True):
     steps: tuple[tuple[float, float], ...]
     unscored: dict[str, int] = {}  # labelled responses that have no score, by reason
     aim: str = "f1"  # what the threshold was chosen for
-    curve: tuple[Detection, ...] = ()  # thresholds from the lowest to the highest: `_thinned`
+    curve: tuple[Detection, ...] = ()  # thresholds from the lowest to the highest: `_thin_curve`
     at: Detection | None = None  # what the threshold does on the labelled data; None: written by an older troth
 
     def warnings(self) -> list[str]:
@@ -137,7 +137,7 @@ class Calibration(msgspec.Struct, frozen=True):
     layout: int = LAYOUT
 
     def notes(self) -> list[str]:
-        """What of the data had no part in it, and which verdicts are worth little."""
+        """Notes on data that was left out, and on verdicts of little worth."""
         unlabelled = sum(entry.rows - entry.labelled for entry in self.data if entry.labelled is not None)
         return [
             *unlabelled_notes(unlabelled),
@@ -146,7 +146,7 @@ class Calibration(msgspec.Struct, frozen=True):
         ]
 
     def match_recipes(self, recipes: Mapping[str, str]) -> dict[str, Fitted]:
-        """The metrics that it can judge, of those scored now; an error where one was scored by another recipe."""
+        """The calibrations of the metrics scored now; an error if one was scored by another recipe."""
         matches: dict[str, Fitted] = {}
         for entry in self.metrics:
             if entry.metric not in recipes:
@@ -286,7 +286,7 @@ def load(path: str) -> Calibration:
 
 
 def load_default() -> Calibration | None:
-    """The calibration that comes with the package, written by `save`; None where none does."""
+    """The calibration in the package, written by `save`; None if the package has none."""
     file = resources.files("troth.grounding") / "data" / "calibration.json"
     return _parse(file.read_bytes(), DEFAULT) if file.is_file() else None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
@@ -43,7 +43,7 @@ class HttpChecker:
     url: str
     timeout: float = TIMEOUT
     metric: Metric = CHECKER
-    remarks: Sequence[str] = field(default=())
+    remarks: tuple[str, ...] = ()
 
     @property
     def recipe(self) -> dict[str, str]:

@@ -75,15 +75,12 @@ class Contrast:
 
     lm: Lm
     metric: Metric = CONTRAST
+    remarks: tuple[str, ...] = ()
 
     @property
     def recipe(self) -> dict[str, Any]:
         return {"lm": self.lm.name, "prompt": "pmi", "windows": f"{WINDOWS}x{WINDOW}", "rivals": f"{OTHERS}/{EACH}",
                 "rules": "+".join(("fact", *RULES)), "worst": "rival"}  # fmt: skip
-
-    @property
-    def remarks(self) -> Sequence[str]:
-        return []
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
         pairs = zip(items, self.margins(items), strict=True)
@@ -97,7 +94,7 @@ class Contrast:
         return [_format_margin(margin) for margin in better]
 
     def margins(self, items: Sequence[Grounded]) -> list[list[Margin]]:
-        """The margins of each response's rivals; a rival for which the model has no number has none."""
+        """The margins of each response's rivals; a rival for which the model has no number has no margin."""
         asked = [
             (index, passage, sentence, against)
             for index, item in enumerate(compose_texts(items))
@@ -144,7 +141,7 @@ def make_rivals(passage: str, sentence: str) -> list[Rival]:
     """Changed versions of a sentence that the passage might support instead, without repetitions.
 
     >>> passage = "The pool opens at 9 am and closes at 5 pm."
-    >>> [one.text for one in rivals(passage, "The pool opens at 5 pm.")]
+    >>> [rival.text for rival in make_rivals(passage, "The pool opens at 5 pm.")]
     ['The pool opens at 9 am.', 'The pool does not open at 5 pm.']
     """
     answer, by_text = SupportedAnswer(passage, sentence), dict[str, Rival]()
@@ -165,20 +162,22 @@ def _exchange_facts(answer: SupportedAnswer) -> Iterator[list[Replacement]]:
     own = sorted(
         [*find_facts(answer.text), *find_names(answer.text, name_words(answer.document))], key=lambda fact: fact.start
     )
-    strange = [one for one in answer.document_facts if not any(agree(one, mine) or agree(mine, one) for mine in own)]
+    foreign = [
+        fact for fact in answer.document_facts if not any(agree(fact, mine) or agree(mine, fact) for mine in own)
+    ]
     for number, said in enumerate(own):
-        others = dict.fromkeys(answer.document[one.start : one.end] for one in strange if _is_alike(said, one))
+        others = dict.fromkeys(answer.document[fact.start : fact.end] for fact in foreign if _is_alike(said, fact))
         for other in itertools.islice(others, OTHERS):
             yield [Replacement(said.start, said.end, other)]
         for second in own[number + 1 :]:
             between = answer.text[said.end : second.start]
             if second.start >= said.end and _is_alike(said, second) and not _LIST.fullmatch(between):
-                one, two = answer.text[said.start : said.end], answer.text[second.start : second.end]
-                yield [Replacement(said.start, said.end, two), Replacement(second.start, second.end, one)]
+                texts = answer.text[said.start : said.end], answer.text[second.start : second.end]
+                yield [Replacement(said.start, said.end, texts[1]), Replacement(second.start, second.end, texts[0])]
 
 
 def _is_alike(said: Fact, other: Fact) -> bool:
-    """Whether one fact can stand in the place of another: names without a common word, amounts of no other unit."""
+    """Whether one fact can stand in the place of another: names without a common word, amounts in one unit."""
     if said.kind == "name" and other.kind == "name":
         return set(said.value.split()).isdisjoint(other.value.split())
     return said.kind == other.kind and (not said.unit or not other.unit or said.unit == other.unit)

@@ -87,7 +87,7 @@ def _sentence_words(document: str, sentence: str, at: int, learnt: Sequence[floa
     spans = [match.span() for match in _WORD.finditer(sentence)]
     texts = [sentence[start:end] for start, end in spans]
     known = _fact_doubts(spans, texts, check_facts(document, sentence))
-    doubts = word_doubts(document, sentence, texts, known)
+    doubts = _word_doubts(document, sentence, texts, known)
     if learnt:  # facts that the rules decide stay as they are
         both = enumerate(zip(doubts, learnt, strict=False))
         doubts = [rule if i in known else (1 - LEARNT) * rule + LEARNT * doubt for i, (rule, doubt) in both]
@@ -104,7 +104,7 @@ def _sentence_words(document: str, sentence: str, at: int, learnt: Sequence[floa
 def _fact_doubts(
     spans: Sequence[tuple[int, int]], texts: Sequence[str], facts: Sequence[CheckedFact]
 ) -> dict[int, float]:
-    """The doubt of words that are part of a fact, by their place, where the fact decides it."""
+    """The doubt of words that are part of a fact, by the index of the word, where the fact decides it."""
     known: dict[int, float] = {}
     for fact in facts:
         inside = [index for index, (start, end) in enumerate(spans) if start < fact.end and fact.start < end]
@@ -116,16 +116,16 @@ def _fact_doubts(
     return known
 
 
-def word_doubts(document: str, sentence: str, words: list[str], known: dict[int, float] | None = None) -> list[float]:
-    """The doubt of each word of a sentence, however it was cut into words; `known`: of some, by their place."""
-    places, everywhere = passages(document), _document_forms(document)
-    near = {form for window in places.best(sentence, WINDOW, WINDOWS) for form in _forms(window.text)}
+def _word_doubts(document: str, sentence: str, words: list[str], known: dict[int, float]) -> list[float]:
+    """The doubt of each word of a sentence; `known`: doubts that the facts decide, by the index of the word."""
+    everywhere = _document_forms(document)
+    near = {form for window in passages(document).best(sentence, WINDOW, WINDOWS) for form in _forms(window.text)}
     doubts: list[float | None] = []
     for index, text in enumerate(words):
         parts = _forms(text)
         silent = not parts or text.lower() in word_set("stop_words")
         own = None if silent else max(0.0 if s in near else ELSEWHERE if s in everywhere else 1.0 for s in parts)
-        doubts.append((known or {}).get(index, own))
+        doubts.append(known.get(index, own))
     return [_mix_neighbours(doubts, index) for index in range(len(doubts))]
 
 

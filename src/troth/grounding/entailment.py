@@ -48,7 +48,7 @@ class SentenceSupport(NamedTuple):
 
     @property
     def best(self) -> int:
-        """The place of the passage that entails the sentence most; of equals the first."""
+        """The index of the passage that entails the sentence most; of equals the first."""
         return max(range(len(self.answers)), key=lambda index: (self.answers[index].entailment, -index))
 
     @property
@@ -61,7 +61,7 @@ class SentenceSupport(NamedTuple):
 
     @property
     def against(self) -> int:
-        """The place of the passage that contradicts the sentence most; of equals the first."""
+        """The index of the passage that contradicts the sentence most; of equals the first."""
         return max(range(len(self.answers)), key=lambda index: (self.answers[index].contradiction, -index))
 
     @property
@@ -96,7 +96,7 @@ class SentenceEntailment:
         return [f"{cut} windows were longer than the model reads, and were cut"] if cut else []
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
-        best = ([one.entailment for one in supports if one.claims] for supports in self.supports(items))
+        best = ([claim.entailment for claim in supports if claim.claims] for supports in self.supports(items))
         return [min(values) if self.over == "min" else math.fsum(values) / len(values) for values in best]
 
     def supports(self, items: Sequence[Grounded]) -> Iterator[list[SentenceSupport]]:
@@ -117,8 +117,10 @@ class SentenceEntailment:
         """Each sentence of a response with its entailment and the passage of the document that supports it best."""
         (supports,) = self.supports([item])
         return [
-            f"{one.entailment:.2f} {one.sentence} ← {one.passage}" if one.claims else f"{NO_CLAIM}: {one.sentence}"
-            for one in supports
+            f"{claim.entailment:.2f} {claim.sentence} ← {claim.passage}"
+            if claim.claims
+            else f"{NO_CLAIM}: {claim.sentence}"
+            for claim in supports
         ]
 
     def _pairs(self, document: str, sentence: str) -> list[TextPair]:

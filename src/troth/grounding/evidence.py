@@ -30,15 +30,14 @@ class Window(NamedTuple):
 
 
 class Passages:
-    """A document in sentences, with what is needed to find the evidence of a claim among them."""
+    """A document in sentences, with an index of its words to find the evidence of a claim."""
 
     def __init__(self, document: str) -> None:
         self.sentences = [part for sentence in split_sentences(document) for part in _split_long(sentence)]
-        self._words = [frozenset(stem_words(sentence)) for sentence in self.sentences]
         self._starts: dict[tuple[str, int], NDArray[np.int64]] = {}
         self._sentences_with: dict[str, list[int]] = {}
-        for index, words in enumerate(self._words):
-            for word in words:
+        for index, sentence in enumerate(self.sentences):
+            for word in dict.fromkeys(stem_words(sentence)):
                 self._sentences_with.setdefault(word, []).append(index)
 
     def __contains__(self, word: str) -> bool:

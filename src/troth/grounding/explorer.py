@@ -1,4 +1,4 @@
-"""What a run of grounded responses shows one by one: each response with its document, its values and verdicts."""
+"""The explorer's data of a run: each response with its document, its values and verdicts."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ def archive(systems: Iterable[GradedSystem]) -> Archive:
 
 def _views(system: GradedSystem) -> Iterator[ResponseView]:
     for index, item in enumerate(system.items):
-        numbers = {one.metric.name: one.numbers[index] for one in system.metrics}
-        verdicts = {one.metric.name: verdict for one in system.metrics if (verdict := one.verdicts[index]) is not None}
-        values = {one.metric.name: one.values[index] for one in system.metrics}
+        numbers = {column.metric.name: column.numbers[index] for column in system.metrics}
+        verdicts = {
+            column.metric.name: verdict for column in system.metrics if (verdict := column.verdicts[index]) is not None
+        }
+        values = {column.metric.name: column.values[index] for column in system.metrics}
         reasons = {name: value.reason for name, value in values.items() if isinstance(value, Unscored)}
         yield ResponseView(
             system.name, item.id, item.document, item.response, item.history, item.label, item.source,
             {name: number for name, number in numbers.items() if number is not None},
-            {name: one.faithful for name, one in verdicts.items()},
-            {name: one.probability for name, one in verdicts.items()}, reasons,
-            next((tuple(one.claims[index]) for one in system.metrics if one.claims is not None), ()),
+            {name: verdict.faithful for name, verdict in verdicts.items()},
+            {name: verdict.probability for name, verdict in verdicts.items()}, reasons,
+            next((tuple(column.claims[index]) for column in system.metrics if column.claims is not None), ()),
         )  # fmt: skip
 
 

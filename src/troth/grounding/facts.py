@@ -68,7 +68,7 @@ def check_facts(document: str, response: str) -> list[CheckedFact]:
     """Every fact of a response, in order, with whether the document's best window has it.
 
     >>> document = "The premium plan has 50 seats. It costs $20 a month. Support is free. The free plan has five seats."
-    >>> [(fact.text, fact.found) for fact in checked_facts(document, "The free plan has 5 seats for 30 days.")]
+    >>> [(fact.text, fact.found) for fact in check_facts(document, "The free plan has 5 seats for 30 days.")]
     [('5', True), ('30 days', False)]
     """
     known = passages(document)

@@ -80,7 +80,7 @@ def make_faith(nli: Nli) -> FaithScore:
 
 @dataclass(frozen=True)
 class FaithScore:
-    """The metric, and what it rests on, sentence by sentence."""
+    """Computes the metric, and the claims behind it sentence by sentence."""
 
     entailment: SentenceEntailment
     weights: FaithWeights = WEIGHTS
@@ -90,8 +90,8 @@ class FaithScore:
     @property
     def recipe(self) -> Any:
         weights = {name: f"{value:g}" for name, value in asdict(self.weights).items() if "contradicted" not in name}
-        asked = self.entailment.recipe
-        return {name: asked[name] for name in ("nli", "windows", "evidence", "judged")} | weights
+        rules = self.entailment.recipe
+        return {name: rules[name] for name in ("nli", "windows", "evidence", "judged")} | weights
 
     @property
     def remarks(self) -> Sequence[str]:
@@ -108,7 +108,7 @@ class FaithScore:
         return values
 
     def claims(self, item: Grounded) -> tuple[ClaimSupport, ...]:
-        """The sentences of a response with their verdicts; of one that was scored last they are at hand."""
+        """The sentences of a response with their verdicts; cached for responses of the last call of `score`."""
         (item,) = compose_texts([item])
         if (known := self.seen.get((item.document, item.response))) is None:
             (supports,) = self.entailment.supports([item])
@@ -120,8 +120,8 @@ class FaithScore:
         (item,) = compose_texts([item])
         claims = self.claims(item)
         lines = [format_claim(claim) for claim in claims]
-        told = [claim.sentence for claim in claims if claim.verdict != NO_CLAIM]
-        wrong = [fact for sentence in told for fact in misplaced_facts(item.document, sentence)]
+        statements = [claim.sentence for claim in claims if claim.verdict != NO_CLAIM]
+        wrong = [fact for sentence in statements for fact in misplaced_facts(item.document, sentence)]
         lines += [f"out of place: {fact.text}; the document has {fact.other} there" for fact in wrong]
         doubted = [word.text for word in doubted_words(item.document, item.response, claims) if word.unsupported]
         return [*lines, f"words that the document does not support: {' '.join(doubted)}"] if doubted else lines
@@ -141,7 +141,7 @@ class FaithScore:
 
 
 def compute_features(document: str, support: SentenceSupport) -> dict[str, float]:
-    """What a sentence's log odds are made of, by the names of the weights."""
+    """The features of a sentence, by the names of their weights."""
     words = stem_words(support.sentence)
     known = passages(document)
     facts = check_facts(document, support.sentence)

@@ -132,7 +132,7 @@ class GradedSystem:
         ]
 
     def notes(self) -> list[str]:
-        """What could not be scored, and why."""
+        """Notes on responses that could not be scored."""
         notes = []
         if not any(item.document.strip() for item in self.items):
             where = "docs/formats.md says where each format takes it from, and what Topical-Chat needs"
@@ -151,7 +151,7 @@ def grade_systems(
 ) -> list[GradedSystem]:
     """The responses of each system with the values of each grader, which gets all systems at once.
 
-    `by`: what gives a grader's values; workers may have computed them, of the same blocks.
+    `by`: the function that gives the gradings of a grader; workers may have computed them from the same blocks.
     """
     items = [item for responses in systems.values() for item in responses]
     metrics: dict[str, list[MetricValues]] = {name: [] for name in systems}

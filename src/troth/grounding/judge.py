@@ -93,7 +93,11 @@ class Judge:
         with bar(self.metric.name) as progress:
             for start in range(0, len(items), CHUNK):
                 part = items[start : start + CHUNK]
-                values += map(_first_chance, self._chances(part)) if self._is_scored else self._shares(part)
+                values += (
+                    map(_first_chance, self._chances(part))
+                    if self._is_scored
+                    else map(_vote_share, self._ballots(part))
+                )
                 progress(len(values), len(items))
         return values
 
@@ -105,19 +109,16 @@ class Judge:
         (votes,) = self._ballots([item])
         return [f"votes: {', '.join(vote or 'none of the three answers' for vote in votes)}"]
 
-    def _shares(self, items: Sequence[Grounded]) -> list[Value]:
-        return [_vote_share(votes) for votes in self._ballots(items)]
-
     def _chances(self, items: Sequence[Grounded]) -> list[list[float]]:
         """For each response, the probability of each word among the three; empty where nothing could be scored."""
         requests = [Request((prompt,), word) for prompt in map(_compose_prompt, items) for word in WORDS]
         scores = [_sum_logprobs(answer) for answer in self.lm.logprobs(requests)]
-        found = []
+        chances = []
         for start in range(0, len(scores), len(WORDS)):
             known = [score for score in scores[start : start + len(WORDS)] if score is not None]
             weights = [math.exp(score - max(known)) for score in known]
-            found.append([weight / sum(weights) for weight in weights] if len(known) == len(WORDS) else [])
-        return found
+            chances.append([weight / sum(weights) for weight in weights] if len(known) == len(WORDS) else [])
+        return chances
 
     def _ballots(self, items: Sequence[Grounded]) -> list[list[str | None]]:
         """For each response, each vote; None for an answer that is none."""

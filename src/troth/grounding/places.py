@@ -52,10 +52,10 @@ class _Known(NamedTuple):
 
 
 def rate_places(document: str, claim: str) -> list[PlacedFact]:
-    """The facts of a claim that the document has, where it has others of their kind, too.
+    """The facts of a claim that the document also has, if it has other facts of the same kind.
 
     >>> document = "The premium plan has 50 seats. The free plan has 5 seats."
-    >>> [(one.text, one.fit < 0, one.other) for one in placed_facts(document, "The free plan has 50 seats.")]
+    >>> [(fact.text, fact.fit < 0, fact.other) for fact in rate_places(document, "The free plan has 50 seats.")]
     [('50', True, '5')]
     """
     facts = sentence_facts(claim, document)[:MOST]
@@ -63,15 +63,15 @@ def rate_places(document: str, claim: str) -> list[PlacedFact]:
     known = [fact for sentence in near for fact in _document_facts(document, sentence)]
     rated = []
     for fact in facts:
-        alike = [one for one in known if _is_alike(fact, one.fact)]
-        same = [one for one in alike if _is_same(fact, one.fact)]
-        others = [one for one in alike if not _is_same(fact, one.fact)]
+        alike = [rival for rival in known if _is_alike(fact, rival.fact)]
+        same = [rival for rival in alike if _is_same(fact, rival.fact)]
+        others = [rival for rival in alike if not _is_same(fact, rival.fact)]
         if not same or not others:
             continue
         around = _weigh_context(document, claim, fact)
         whole = _shared_weight(around, around) or 1.0
-        mine = max(_shared_weight(around, one.around) for one in same) / whole
-        other = max(others, key=lambda one: _shared_weight(around, one.around))
+        mine = max(_shared_weight(around, rival.around) for rival in same) / whole
+        other = max(others, key=lambda rival: _shared_weight(around, rival.around))
         theirs = _shared_weight(around, other.around) / whole
         fit = (mine - theirs) / math.sqrt(mine + theirs + LITTLE)
         rated.append(PlacedFact(claim[fact.start : fact.end], fact.start, fact.end, fit, other.text))
@@ -79,7 +79,7 @@ def rate_places(document: str, claim: str) -> list[PlacedFact]:
 
 
 def misplaced_facts(document: str, claim: str) -> list[PlacedFact]:
-    """The facts of a claim in whose place the document has another."""
+    """The facts of a claim that stand where the document has another fact."""
     return [fact for fact in rate_places(document, claim) if fact.fit < MISPLACED]
 
 
@@ -119,8 +119,8 @@ def _is_alike(fact: Fact, other: Fact) -> bool:
     return fact.kind != "date" or date_shape(fact.value) == date_shape(other.value)
 
 
-def _is_same(one: Fact, other: Fact) -> bool:
-    if one.kind == "name":  # Obama and Barack Obama, but not John Adams and John Smith
-        first, second = (set(fact.value.split()) for fact in (one, other))
+def _is_same(fact: Fact, other: Fact) -> bool:
+    if fact.kind == "name":  # Obama and Barack Obama, but not John Adams and John Smith
+        first, second = set(fact.value.split()), set(other.value.split())
         return first <= second or second <= first
-    return agree(one, other) or agree(other, one)
+    return agree(fact, other) or agree(other, fact)

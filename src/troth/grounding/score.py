@@ -100,7 +100,7 @@ class ScoringSettings:
         return replace(models, nli=self.nli or models.nli, lm=self.lm or models.lm, cache=cache)
 
     def arguments(self) -> dict[str, Any]:
-        """What a run's record keeps of the settings."""
+        """The settings as a run's record keeps them."""
         names = ",".join(grader.metric.name for grader in self.graders)
         further = {"format": self.format, "context": "+".join(self.kinds), "models": self.all_models.names()}
         read = {"columns": self.columns} if self.columns else {}
@@ -134,9 +134,7 @@ def ground(
     """
     settings = resolve(GroundSettings, options)
     out = None if settings.out is None else check_out(settings.out)
-    match_calibration(
-        settings.calibration, settings.graders
-    )  # a calibration that does not fit is an error before data is read
+    match_calibration(settings.calibration, settings.graders)  # reports a calibration that does not fit before reading
     result = score_grounded(read_grounded(data if responses is None else responses, settings), settings)
     return result.save_if(out)
 
@@ -184,7 +182,7 @@ def score_grounded(corpus: Mapping[str, ResponseSet], settings: GroundSettings) 
 
 
 def match_calibration(calibration: Path | Calibration | None, graders: Sequence[Grader]) -> Mapping[str, Fitted] | None:
-    """What the calibration says of each metric that it knows; None without a calibration."""
+    """The calibration of each metric that it knows; None without a calibration."""
     if calibration is None:
         return None
     recipes = _recipes(graders)
@@ -198,7 +196,7 @@ def match_calibration(calibration: Path | Calibration | None, graders: Sequence[
 
 
 def match_default(graders: Sequence[Grader]) -> dict[str, Fitted]:
-    """What the calibration of the package says of metrics that are scored as it was fitted, by the same model."""
+    """The package's calibration of metrics that are scored with the recipe and model it was fitted for."""
     calibration, recipes = load_default(), _recipes(graders)
     entries = () if calibration is None else calibration.metrics
     return {entry.metric: entry for entry in entries if recipes.get(entry.metric) == entry.signature}
@@ -209,7 +207,7 @@ def _recipes(graders: Sequence[Grader]) -> dict[str, str]:
 
 
 def collect_remarks(graders: Iterable[Grader]) -> list[str]:
-    """What graders have to say after scoring, by metric."""
+    """The remarks of graders after scoring, with the name of their metric."""
     return [f"{grader.metric.name}: {remark}" for grader in graders for remark in grader.remarks]
 
 
@@ -225,9 +223,8 @@ class ResponseSet(NamedTuple):
         return {"skipped": len(self.skipped)} if self.skipped else {}
 
     def notes(self) -> list[str]:
-        return (
-            [f"{format_count(len(self.skipped), 'row')} skipped; the first: {self.skipped[0]}"] if self.skipped else []
-        )
+        count = format_count(len(self.skipped), "row")
+        return [f"{count} skipped; the first: {self.skipped[0]}"] if self.skipped else []
 
 
 def load(

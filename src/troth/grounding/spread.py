@@ -21,14 +21,14 @@ BLOCK = 256  # responses
 
 
 class Gradings(NamedTuple):
-    """What a grader says of some responses: values, and, where it judges claims, those of each response."""
+    """A grader's values for a list of responses, and, if it judges claims, the claims of each response."""
 
     values: list[Value]
     claims: list[Sequence[ClaimSupport]] | None
 
 
 class _Block(NamedTuple):
-    """The gradings of a block, grader by grader, and what graders have to say so far."""
+    """The gradings of a block, grader by grader, and the remarks of the graders so far."""
 
     gradings: list[Gradings]
     remarks: list[str]
@@ -45,12 +45,10 @@ class SpreadGradings(NamedTuple):
 
 
 def grade_on_workers(items: Sequence[Grounded], names: Sequence[str], models: Models, workers: int) -> SpreadGradings:
-    """What these metrics say of all responses, computed by workers."""
+    """The gradings of all responses by these metrics, computed by workers."""
     blocks = _blocks(items)
-    opened: Callable[[], list[Grader]] = partial(
-        make_graders, tuple(names), replace(models)
-    )  # not with models open here
-    work = parallel_map(WithModel(_grade_block, opened), [[items[at] for at in block] for block in blocks], workers)
+    load: Callable[[], list[Grader]] = partial(make_graders, tuple(names), replace(models))  # a copy: no open models
+    work = parallel_map(WithModel(_grade_block, load), [[items[index] for index in block] for block in blocks], workers)
     by_metric: dict[str, list[Gradings]] = {name: [] for name in names}
     remarks: dict[str, None] = {}
     for done in work:
@@ -62,7 +60,7 @@ def grade_on_workers(items: Sequence[Grounded], names: Sequence[str], models: Mo
 
 
 def grade_in_blocks(grader: Grader, items: Sequence[Grounded]) -> Gradings:
-    """What a grader says of all responses, computed here."""
+    """The gradings of all responses by one grader, computed in this process."""
     blocks, parts = _blocks(items), list[Gradings]()
     done = 0
     with bar(grader.metric.name) as progress:
@@ -72,7 +70,7 @@ def grade_in_blocks(grader: Grader, items: Sequence[Grounded]) -> Gradings:
                 progress(begun + size * part // max(1, whole), len(items))
 
             with within(inside):
-                parts.append(_grade(grader, [items[at] for at in block]))
+                parts.append(_grade(grader, [items[index] for index in block]))
             done += len(block)
     return _join(blocks, parts)
 
@@ -97,7 +95,7 @@ def _join(blocks: Sequence[Sequence[int]], parts: Sequence[Gradings]) -> Grading
     values = [value for part in parts for value in part.values]
     claims = [claim for part in parts for claim in part.claims or ()]
     judged = bool(parts) and parts[0].claims is not None
-    return Gradings([values[at] for at in order], [claims[at] for at in order] if judged else None)
+    return Gradings([values[index] for index in order], [claims[index] for index in order] if judged else None)
 
 
 def _blocks(items: Sequence[Grounded]) -> list[list[int]]:

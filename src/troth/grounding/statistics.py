@@ -48,5 +48,5 @@ def _count_words(text: str) -> int:
 
 
 def _mean(counts: Iterable[int]) -> float:
-    every = list(counts)
-    return math.fsum(every) / len(every) if every else 0.0
+    numbers = list(counts)
+    return math.fsum(numbers) / len(numbers) if numbers else 0.0
