@@ -60,10 +60,9 @@ def _values(clause: str, rng: random.Random) -> list[str]:
 def _measured(rng: random.Random) -> list[Told]:
     group = rng.choice(GROUPS).split("|")
     things = rng.sample(group, 2)
-    said = _values(
-        rng.choice(PLURAL if things[0].endswith("s") and " " in things[0] and "the" not in things[0] else COUNTED), rng
-    )
-    return [Told(f"{things[i]} {said[i]}", f"{things[i]} {said[1 - i]}") for i in (0, 1)]
+    is_plural = things[0].endswith("s") and " " in things[0] and "the" not in things[0]
+    deeds = _values(rng.choice(PLURAL if is_plural else COUNTED), rng)
+    return [Told(f"{things[i]} {deeds[i]}", f"{things[i]} {deeds[1 - i]}") for i in (0, 1)]
 
 
 def _allowed(rng: random.Random) -> list[Told]:
@@ -88,10 +87,10 @@ def _done(rng: random.Random) -> list[Told]:
 def bindings(rng: random.Random, count: int) -> Iterator[Pair]:
     """`count` documents with a true and a wrong claim of each."""
     for _ in range(count):
-        told = rng.choice((_measured, _measured, _allowed, _done))(rng)
-        rng.shuffle(told)
-        document = rng.choice(LINKS).format(*(one.true for one in told)).strip()
+        clauses = rng.choice((_measured, _measured, _allowed, _done))(rng)
+        rng.shuffle(clauses)
+        document = rng.choice(LINKS).format(*(clause.true for clause in clauses)).strip()
         document = ". ".join(part[:1].upper() + part[1:] for part in document.split(". "))
-        one = rng.choice(told)
-        for claim, label in ((one.true, "entailment"), (one.wrong, "contradiction")):
+        clause = rng.choice(clauses)
+        for claim, label in ((clause.true, "entailment"), (clause.wrong, "contradiction")):
             yield Pair(document, claim[:1].upper() + claim[1:] + ".", label, "made:binding")

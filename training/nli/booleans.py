@@ -200,14 +200,16 @@ def _act(slot: SlotSchema, yes: bool, *, confirm: bool) -> tuple[Act, Service]:
 def _property(rng: random.Random, *, confirm: bool) -> Property:
     roll = rng.random()
     names: tuple[str, ...]
-    told: tuple[str, ...]
+    descriptions: tuple[str, ...]
     if confirm and roll < 0.75:
         x = rng.choice(ADDED)
         names = ("add_{s}", "{s}", "wants_{s}", "include_{s}", "{s}_yes_no", "with_{s}", "needs_{s}")
-        told = ("Whether to add {x}", "Whether to include {x}", "If the user wants {x}", "Boolean flag indicating if "
-                "{x} is desired", "{x} requested or not", "Does the customer need {x}?", "Whether {x} should be added, "
-                "for a fee", "Add {x} (yes/no)")  # fmt: skip
-        return _built(x, names, told, WANT, WANT_NOT, rng)
+        descriptions = (
+            "Whether to add {x}", "Whether to include {x}", "If the user wants {x}",
+            "Boolean flag indicating if {x} is desired", "{x} requested or not", "Does the customer need {x}?",
+            "Whether {x} should be added, for a fee", "Add {x} (yes/no)",
+        )  # fmt: skip
+        return _built(x, names, descriptions, WANT, WANT_NOT, rng)
     if roll < 0.4:
         quality = rng.choice(QUALITIES)
         slot = _slot(rng.choice(quality.name.split("|")), rng.choice(quality.descriptions))
@@ -215,23 +217,27 @@ def _property(rng: random.Random, *, confirm: bool) -> Property:
     if roll < 0.8:
         x = rng.choice(THINGS)
         names = ("has_{s}", "{s}", "{s}_available", "offers_{s}", "{s}_yes_no", "is_{s}_available", "with_{s}")
-        told = ("Whether the place has {x}", "Boolean flag indicating if {x} is available", "Is there {x}?",
-                "Whether it offers {x} or not", "Does it have {x}", "If {x} is available", "{x} available (yes/no)",
-                "Indicates whether {x} is provided")  # fmt: skip
-        return _built(x, names, told, HAS, HAS_NOT, rng)
+        descriptions = (
+            "Whether the place has {x}", "Boolean flag indicating if {x} is available", "Is there {x}?",
+            "Whether it offers {x} or not", "Does it have {x}", "If {x} is available", "{x} available (yes/no)",
+            "Indicates whether {x} is provided",
+        )  # fmt: skip
+        return _built(x, names, descriptions, HAS, HAS_NOT, rng)
     x = rng.choice(ALLOWED)
     names = ("{s}_allowed", "allows_{s}", "{s}_permitted", "{s}", "{s}_welcome", "are_{s}_allowed")
-    told = ("Whether {x} are allowed", "Boolean flag indicating if {x} are allowed", "Are {x} permitted?", "If the "
-            "place allows {x}", "Whether or not {x} are allowed inside", "Is it friendly to {x} or not")  # fmt: skip
-    return _built(x, names, told, MAY, MAY_NOT, rng)
+    descriptions = (
+        "Whether {x} are allowed", "Boolean flag indicating if {x} are allowed", "Are {x} permitted?",
+        "If the place allows {x}", "Whether or not {x} are allowed inside", "Is it friendly to {x} or not",
+    )  # fmt: skip
+    return _built(x, names, descriptions, MAY, MAY_NOT, rng)
 
 
 def _built(
-    x: str, names: Sequence[str], told: Sequence[str], yes: Sequence[str], no: Sequence[str], rng: random.Random
+    x: str, names: Sequence[str], descriptions: Sequence[str], yes: Sequence[str], no: Sequence[str], rng: random.Random
 ) -> Property:
     bare = x.removeprefix("a ").removeprefix("an ")
     s = bare.replace(" ", "_").replace("-", "_")
-    slot = _slot(rng.choice(names).format(s=s), rng.choice(told).format(x=x))
+    slot = _slot(rng.choice(names).format(s=s), rng.choice(descriptions).format(x=x))
     return Property(x, slot, [form.format(x=x, n=bare) for form in yes], [form.format(x=x, n=bare) for form in no])
 
 

@@ -10,7 +10,6 @@ Everything follows from the seed.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import re
 from collections import Counter, defaultdict
@@ -18,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from training.nli.bindings import bindings
-from training.nli.data import Pair
+from training.nli.data import Pair, write_pairs
 from training.nli.documents import UNSUPPORTED, Article, Claim, breaking, fever_apart_from, fm2, squad, wice
 from training.nli.statements import statement
 from troth.perturb.answers import corruptions
@@ -128,8 +127,8 @@ def answers(articles: Iterable[Article], rng: random.Random) -> Iterator[Pair]:
 
 
 def _shape(answer: str) -> str:
-    found = find_facts(answer)
-    return found[0].kind if found else "name" if answer[:1].isupper() else "words"
+    facts = find_facts(answer)
+    return facts[0].kind if facts else "name" if answer[:1].isupper() else "words"
 
 
 # -- claims by rules ---------------------------------------------------------------------------------------------------
@@ -137,18 +136,18 @@ def _shape(answer: str) -> str:
 
 def corrupted(document: str, claim: str, rng: random.Random, *, at_most: int, opening: bool = True) -> Iterator[Pair]:
     """A supported claim and corruptions of it; both begin in the same way."""
-    made = corruptions(document, claim, kinds=KINDS, seed=rng.randrange(1 << 30))
-    if not made:
+    wrong = corruptions(document, claim, kinds=KINDS, seed=rng.randrange(1 << 30))
+    if not wrong:
         return
     start = rng.choice(OPENINGS) if opening and rng.random() < 0.15 else ""
     yield Pair(document, start + claim, "entailment", "rule:supported")
-    rare = [one for one in made if one.kind not in ("addition", "negation", "relation")]
+    rare = [answer for answer in wrong if answer.kind not in ("addition", "negation", "relation")]
     rng.shuffle(rare)
-    common = [one for one in made if one not in rare]
+    common = [answer for answer in wrong if answer not in rare]
     rng.shuffle(common)
-    chosen = rare[:at_most] if rng.random() < 0.7 else []
-    for one in chosen or common[: max(1, at_most - 1)]:
-        yield Pair(document, start + one.text, LABELS.get(one.kind, UNSUPPORTED), f"rule:{one.kind}")
+    drawn = rare[:at_most] if rng.random() < 0.7 else []
+    for answer in drawn or common[: max(1, at_most - 1)]:
+        yield Pair(document, start + answer.text, LABELS.get(answer.kind, UNSUPPORTED), f"rule:{answer.kind}")
 
 
 def swapped(document: str, claim: str, rng: random.Random) -> Iterator[Pair]:
@@ -214,23 +213,20 @@ def from_sentences(parts: Sequence[str], rng: random.Random) -> Iterator[Pair]:
         if rest:
             yield Pair(premise_of(rest), claim, "neutral", "rule:absent")
     elif draw < 0.4:  # the document is changed, the claim is what it said before, or what it says now
-        made = corruptions(document, parts[at], kinds=KINDS[:-2], seed=rng.randrange(1 << 30))
-        if made:
-            one = rng.choice(made)
-            changed = document.replace(parts[at], one.text)
-            yield Pair(changed, parts[at], LABELS.get(one.kind, UNSUPPORTED), f"rule:{one.kind}")
-            yield Pair(changed, one.text, "entailment", "rule:supported")
+        wrong = corruptions(document, parts[at], kinds=KINDS[:-2], seed=rng.randrange(1 << 30))
+        if wrong:
+            answer = rng.choice(wrong)
+            changed = document.replace(parts[at], answer.text)
+            yield Pair(changed, parts[at], LABELS.get(answer.kind, UNSUPPORTED), f"rule:{answer.kind}")
+            yield Pair(changed, answer.text, "entailment", "rule:supported")
     else:
         yield from corrupted(document, claim, rng, at_most=2)
 
 
 def documents(claims: Sequence[Claim], articles: Sequence[Article], pages: Sequence[Sequence[str]]) -> list[list[str]]:
     several = {claim.evidence for claim in claims if sum(len(part.split()) for part in claim.evidence) > 15}
-    return (
-        [list(one) for one in sorted(several)]
-        + [split_sentences(one.text) for one in articles]
-        + [list(p) for p in pages]
-    )
+    texts = [split_sentences(article.text) for article in articles]
+    return [*map(list, sorted(several)), *texts, *map(list, pages)]
 
 
 # -- the mixture -------------------------------------------------------------------------------------------------------
@@ -281,10 +277,7 @@ def main() -> None:
     rng = random.Random(options.seed)
     pairs = list(mixture(options.shared / "data", rng, options.times))
     rng.shuffle(pairs)
-    with options.out.open("w", encoding="utf-8") as out:
-        for pair in pairs:
-            row = {"premise": pair.premise, "hypothesis": pair.hypothesis, "label": pair.label, "from": pair.source}
-            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+    write_pairs(pairs, options.out)
     counts = Counter(
         (pair.source.split(":")[0] if pair.source.startswith("sgd") else pair.source, pair.label) for pair in pairs
     )

@@ -15,7 +15,7 @@ import math
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,6 +39,14 @@ class Pair(NamedTuple):
     hypothesis: str
     label: str
     source: str
+
+
+def write_pairs(pairs: Iterable[Pair], out: Path) -> None:
+    """Writes pairs as JSON lines."""
+    with out.open("w", encoding="utf-8") as file:
+        for pair in pairs:
+            row = {"premise": pair.premise, "hypothesis": pair.hypothesis, "label": pair.label, "from": pair.source}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 class Said(NamedTuple):
@@ -74,14 +82,14 @@ def public(folder: Path) -> Iterator[Pair]:
 # -- SGD ---------------------------------------------------------------------------------------------------------------
 
 
-def said(dialogues: Sequence[Dialogue]) -> list[Said]:
-    found = []
+def service_turns(dialogues: Sequence[Dialogue]) -> list[Said]:
+    turns = []
     for dialogue in dialogues:
         for before, turn in zip((None, *dialogue.turns), dialogue.turns, strict=False):
             if turn.speaker == "SYSTEM":
                 previous = before.text if before else ""
-                found += [Said(previous, turn.text, frame.service, frame.acts) for frame in turn.frames if frame.acts]
-    return found
+                turns += [Said(previous, turn.text, frame.service, frame.acts) for frame in turn.frames if frame.acts]
+    return turns
 
 
 class Maker:
@@ -121,9 +129,9 @@ class Maker:
                 yield self._pair(other, act, "neutral", "elsewhere")
         if rng.random() < 0.1:  # a request for what is said, a statement of what is asked
             if what == "request" and (values := self.others.get((service.name, act.slot))):
-                given, canonical = rng.choice(values)
-                if not any(contains_value(value, (), turn.utterance) for value in given):
-                    yield self._pair(turn, Act("INFORM", act.slot, given, canonical), "neutral", "elsewhere")
+                asked, canonical = rng.choice(values)
+                if not any(contains_value(value, (), turn.utterance) for value in asked):
+                    yield self._pair(turn, Act("INFORM", act.slot, asked, canonical), "neutral", "elsewhere")
             elif act.act in ("INFORM", "OFFER") and find_slot(act, service) and what != "count":
                 yield self._pair(turn, Act("REQUEST", act.slot), "neutral", "request")
 
@@ -136,7 +144,7 @@ class Maker:
             return not any(means_same(values, act) for act in true)
 
         near = list(filter(other, self._near(turn, act, what)))
-        chosen = [rng.choice(near)] if near else []
+        wrong = [rng.choice(near)] if near else []
         slot = find_slot(act, service)
         if what == "intent":
             pool: Sequence[Values] = [((intent.name,), ()) for intent in service.intents]
@@ -145,9 +153,9 @@ class Maker:
         else:
             pool = self.others.get((service.name, act.slot), ())
         drawn = list(filter(other, rng.sample(list(pool), min(len(pool), 20))))
-        if drawn and (not chosen or rng.random() < 0.6):
-            chosen.append(rng.choice(drawn))
-        for values, canonical in chosen:
+        if drawn and (not wrong or rng.random() < 0.6):
+            wrong.append(rng.choice(drawn))
+        for values, canonical in wrong:
             yield msgspec.structs.replace(act, values=values, canonical_values=canonical)
 
     def _near(self, turn: Said, act: Act, what: str) -> Iterator[Values]:
@@ -166,8 +174,9 @@ class Maker:
             others = self.others.get((service.name, act.slot), ())
             parts = value.split()
             if len(parts) > 1 and others:
-                given = rng.choice(others)[0][0].split()
-                yield (" ".join([*parts[:-1], given[-1]] if rng.random() < 0.5 else [given[0], *parts[1:]]),), ()
+                other_parts = rng.choice(others)[0][0].split()
+                mixed = [*parts[:-1], other_parts[-1]] if rng.random() < 0.5 else [other_parts[0], *parts[1:]]
+                yield (" ".join(mixed),), ()
             for values, canonical in rng.sample(list(others), min(len(others), 60)):
                 if contains_value(values[0], canonical, turn.previous):
                     yield values, canonical
@@ -217,18 +226,20 @@ class Maker:
         slot = names.slot(act.slot) if find_slot(act, self.schema[turn.service]) else act.slot
         values = tuple(names.values(act.act, act.slot, act.values)) if act.act == "OFFER_INTENT" else act.values
         worded = Act(act.act, slot, values, act.canonical_values)
-        told = rng.choice(candidates(worded, service))
+        hypothesis = rng.choice(candidates(worded, service))
         if source in ("number", "count") and rng.random() < 0.1:
-            told = re.sub(r"\b\d{1,2}$", lambda m: NUMBERS[int(m[0])] if int(m[0]) < len(NUMBERS) else m[0], told)
+            hypothesis = re.sub(
+                r"\b\d{1,2}$", lambda m: NUMBERS[int(m[0])] if int(m[0]) < len(NUMBERS) else m[0], hypothesis
+            )
         if augmented or (augmented is None and rng.random() < 0.35):
-            return Pair(premise(turn, worded, service), told, label, f"sgd:{source}")
-        return Pair(turn.utterance, told, label, f"sgd:{source}")
+            return Pair(premise(turn, worded, service), hypothesis, label, f"sgd:{source}")
+        return Pair(turn.utterance, hypothesis, label, f"sgd:{source}")
 
 
 def premise(turn: Said, act: Act, service: Service) -> str:
     """The augmented premise: previous turn, slot description, utterance (SGSAcc, figure 1)."""
-    told = slot_description(act, service)
-    return " ".join(filter(None, (turn.previous, f"{told}." if told else "", turn.utterance)))
+    about = slot_description(act, service)
+    return " ".join(filter(None, (turn.previous, f"{about}." if about else "", turn.utterance)))
 
 
 def keywords(turns: Sequence[Said], schema: Schema) -> dict[tuple[str, str], set[str]]:
@@ -244,13 +255,13 @@ def keywords(turns: Sequence[Said], schema: Schema) -> dict[tuple[str, str], set
             if slot and is_boolean(slot):
                 within[turn.service, act.slot].update(tokens)
                 counts[turn.service, act.slot] += 1
-    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    telling_words: dict[tuple[str, str], set[str]] = defaultdict(set)
     for key, words in within.items():
         for word, n in words.items():
             lift = (n / counts[key]) / (overall[word] / len(turns))
             if n >= 3 and lift > 15 and len(word) > 2:
-                found[key].add(word)
-    return found
+                telling_words[key].add(word)
+    return telling_words
 
 
 def _off(value: str, rng: random.Random) -> str:
@@ -292,7 +303,7 @@ SHARES = {  # acts drawn of each sort; a drawn act gives one to seven pairs
 def sgd(
     dialogues: Sequence[Dialogue], schemas: Sequence[Schema], rng: random.Random, *, scale: float
 ) -> Iterator[Pair]:
-    turns = said(dialogues)
+    turns = service_turns(dialogues)
     maker = Maker(turns, schemas, collect_values(dialogues), rng)
     by_kind: dict[str, dict[tuple[str, str, str], list[tuple[Said, Act]]]] = defaultdict(lambda: defaultdict(list))
     for turn in turns:
@@ -312,14 +323,14 @@ def sgd(
 def made_up(rng: random.Random, count: int) -> Iterator[Pair]:
     for _ in range(count):
         utterance, act, service, label = booleans.make(rng)
-        told = rng.choice(candidates(act, service))
+        hypothesis = rng.choice(candidates(act, service))
         if rng.random() < 0.3:
             asked = Said(
                 rng.choice(("Do you know more about it?", "Can you check that for me?", "")), utterance, "", ()
             )
-            yield Pair(premise(asked, act, service), told, label, "made:boolean")
+            yield Pair(premise(asked, act, service), hypothesis, label, "made:boolean")
         else:
-            yield Pair(utterance, told, label, "made:boolean")
+            yield Pair(utterance, hypothesis, label, "made:boolean")
 
 
 def main() -> None:
@@ -332,27 +343,24 @@ def main() -> None:
     parser.add_argument("--made", type=int, default=14000, help="made-up booleans")
     options = parser.parse_args()
     data = options.shared / "data"
-    places = [data / "sgd/train", *(data / "sgd/sgd_x/data" / variant / "train" for variant in VARIANTS)]
-    schemas = [readers.schema(str(place / "schema.json")) for place in places]
+    folders = [data / "sgd/train", *(data / "sgd/sgd_x/data" / variant / "train" for variant in VARIANTS)]
+    schemas = [readers.schema(str(folder / "schema.json")) for folder in folders]
     rng = random.Random(options.seed)
     pairs = list(public(data / "nli"))
     pairs += sgd(list(readers.gold(str(options.sgd))), schemas, rng, scale=options.scale)
     pairs += made_up(rng, options.made)
     rng.shuffle(pairs)
-    with options.out.open("w", encoding="utf-8") as out:
-        for pair in pairs:
-            row = {"premise": pair.premise, "hypothesis": pair.hypothesis, "label": pair.label, "from": pair.source}
-            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+    write_pairs(pairs, options.out)
     for source, labels in sorted(_table(pairs).items()):
         print(source, dict(labels))
     print("pairs", len(pairs))
 
 
 def _table(pairs: Sequence[Pair]) -> dict[str, Counter[str]]:
-    found: dict[str, Counter[str]] = defaultdict(Counter)
+    labels: dict[str, Counter[str]] = defaultdict(Counter)
     for pair in pairs:
-        found[pair.source][pair.label] += 1
-    return found
+        labels[pair.source][pair.label] += 1
+    return labels
 
 
 if __name__ == "__main__":

@@ -95,8 +95,8 @@ def wice(data: Path) -> Iterator[tuple[Claim, Claim | None, list[str]]]:
 
 
 def squad(data: Path, *, kept_apart: bool) -> Iterator[Article]:
-    found = json.loads((data / "prefinetune/squad_dev_v2.0.json").read_text(encoding="utf-8"))
-    for article in found["data"]:
+    dataset = json.loads((data / "prefinetune/squad_dev_v2.0.json").read_text(encoding="utf-8"))
+    for article in dataset["data"]:
         if is_kept_apart(article["title"], 5) != kept_apart:
             continue
         for paragraph in article["paragraphs"]:

@@ -31,21 +31,21 @@ WORDINGS = ("original", *VARIANTS)
 
 def accuracy(nli: Nli, lines: Sequence[str]) -> float:
     rows = [json.loads(line) for line in lines]
-    told = nli.probabilities([(row["premise"], row["hypothesis"]) for row in rows])
-    named = [verdict._fields[max(range(3), key=verdict.__getitem__)] for verdict in told]
+    verdicts = nli.probabilities([(row["premise"], row["hypothesis"]) for row in rows])
+    named = [verdict._fields[max(range(3), key=verdict.__getitem__)] for verdict in verdicts]
     right = [bool(name == row["label"]) for name, row in zip(named, rows, strict=True)]
     return sum(right) / len(right)
 
 
 def public(nli: Nli, folder: Path) -> dict[str, float]:
     """Accuracy on the lines of MultiNLI and SNLI that were kept out, and on ANLI's first round."""
-    found = {}
+    accuracies = {}
     for name in ("mnli", "snli"):
         lines = (folder / f"{name}_dev.jsonl").read_text(encoding="utf-8").splitlines()
-        found[f"{name} kept out"] = accuracy(nli, lines[-KEPT_OUT:])
+        accuracies[f"{name} kept out"] = accuracy(nli, lines[-KEPT_OUT:])
     with gzip.open(folder / "dev_pairs.jsonl.gz", "rt", encoding="utf-8") as file:
-        found["anli, first round"] = accuracy(nli, [line for line in file if '"anli_r1_dev"' in line])
-    return found
+        accuracies["anli, first round"] = accuracy(nli, [line for line in file if '"anli_r1_dev"' in line])
+    return accuracies
 
 
 def open_nli(name: str, cache: str | None) -> CachedNli:
@@ -55,19 +55,19 @@ def open_nli(name: str, cache: str | None) -> CachedNli:
 
 
 def sgd(nli: Nli, data: Path, split: str, turns: int, variants: Sequence[str]) -> Result:
-    places = {name: data / "sgd/sgd_x/data" / name / split for name in variants}
+    folders = {name: data / "sgd/sgd_x/data" / name / split for name in variants}
     return wording(
         data / "sgd" / split,
         nli=nli,
-        variants={name: readers.schema(str(place / "schema.json")) for name, place in places.items()},
+        variants={name: readers.schema(str(folder / "schema.json")) for name, folder in folders.items()},
         turns=turns,
         train_schema=data / "sgd/train/schema.json",
     )
 
 
-def tables(found: Result) -> Iterator[str]:
+def tables(result: Result) -> Iterator[str]:
     """Headline by wording and judge; then by sort of value, for the original schema and for v5."""
-    scores = {(score.system, score.metric, str(score.group)): score for score in found.scores}
+    scores = {(score.system, score.metric, str(score.group)): score for score in result.scores}
 
     def cell(system: str, metric: str, group: str) -> str:
         score: Score | None = scores.get((system, metric, group))
@@ -78,7 +78,7 @@ def tables(found: Result) -> Iterator[str]:
         yield "| schema | " + " | ".join(JUDGES) + " |"
         yield "|---" * (len(JUDGES) + 1) + "|"
         for words in WORDINGS:
-            yield f"| {words} | " + " | ".join(cell(f"{words}/{one}", "f1", group) for one in JUDGES) + " |"
+            yield f"| {words} | " + " | ".join(cell(f"{words}/{judge}", "f1", group) for judge in JUDGES) + " |"
     for side in ("", "unseen/"):
         for words in ("original", "v5"):
             yield f"\nBy sort of value, {words}, {'unseen' if side else 'all'} services: F1 (false accepts)\n"
@@ -87,14 +87,15 @@ def tables(found: Result) -> Iterator[str]:
             for kind in KINDS:
                 group = f"{side}kind:{kind}"
                 any_score = scores.get((f"{words}/retry", "f1", group))
-                told = [(f"{words}/{one}", group) for one in JUDGES]
-                row = [f"{cell(one, 'f1', group)} ({cell(one, 'false_accepts', group)})" for one, group in told]
+                systems = [f"{words}/{judge}" for judge in JUDGES]
+                row = [f"{cell(system, 'f1', group)} ({cell(system, 'false_accepts', group)})" for system in systems]
                 yield f"| {kind} | {any_score.n if any_score else 0} | " + " | ".join(row) + " |"
     yield "\n| schema | precision | recall | valid acts | valid turns |\n|---|---|---|---|---|"
     for words in WORDINGS:
-        for one in ("plain", "retry", "gated"):
-            row = [cell(f"{words}/{one}", name, "all") for name in ("precision", "recall", "valid_acts", "valid_turns")]
-            yield f"| {words}, {one} | " + " | ".join(row) + " |"
+        for judge in ("plain", "retry", "gated"):
+            names = ("precision", "recall", "valid_acts", "valid_turns")
+            row = [cell(f"{words}/{judge}", name, "all") for name in names]
+            yield f"| {words}, {judge} | " + " | ".join(row) + " |"
 
 
 def main() -> None:
@@ -104,7 +105,7 @@ def main() -> None:
     parser.add_argument("--model", default=str(FOLDER), help="a folder that `export` wrote, or a name that --nli takes")
     parser.add_argument("--turns", type=int, default=2000)
     parser.add_argument("--variants", nargs="*", default=VARIANTS)
-    parser.add_argument("--cache", help="a file of answers: stopped, the same command goes on")
+    parser.add_argument("--cache", help="a file that caches answers; the same command resumes an interrupted run")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     nli = open_nli(options.model, options.cache)

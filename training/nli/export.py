@@ -53,11 +53,11 @@ def graph(model: Any, out: Path) -> None:
 def shrink(model: onnx.ModelProto) -> None:
     """Replace each large matrix by integers, scales, and the nodes that multiply them out."""
     looked_up = {node.input[0] for node in model.graph.node if node.op_type == "Gather"}
-    kept, nodes, added = [], [], []
+    unchanged, nodes, added = [], [], []
     for tensor in model.graph.initializer:
         weights = numpy_helper.to_array(tensor)
         if weights.dtype != np.float32 or weights.ndim != 2 or weights.size < LEAST:
-            kept.append(tensor)
+            unchanged.append(tensor)
             continue
         axis = 1 if tensor.name in looked_up else 0  # a row of a table, a column of a product
         scale = np.maximum(np.abs(weights).max(axis=axis, keepdims=True) / 127, 1e-12).astype(np.float32)
@@ -71,7 +71,7 @@ def shrink(model: onnx.ModelProto) -> None:
             helper.make_node("Mul", [f"{tensor.name}.fp32", f"{tensor.name}.scale"], [tensor.name]),
         ]
     del model.graph.initializer[:]
-    model.graph.initializer.extend(kept + added)
+    model.graph.initializer.extend(unchanged + added)
     ours = list(model.graph.node)
     del model.graph.node[:]
     model.graph.node.extend(nodes + ours)
@@ -87,8 +87,8 @@ def _name(graph: onnx.GraphProto, weights: Mapping[str, Any]) -> None:
             old, tensor.name = tensor.name, known[numpy_helper.to_array(tensor).tobytes()]
             names[old] = tensor.name
     for node in graph.node:
-        for place, name in enumerate(node.input):
-            node.input[place] = names.get(name, name)
+        for index, name in enumerate(node.input):
+            node.input[index] = names.get(name, name)
 
 
 def export(source: Path, out: Path, revision: str) -> None:
@@ -108,8 +108,8 @@ def export(source: Path, out: Path, revision: str) -> None:
     tokenizer.backend_tokenizer.no_truncation()
     tokenizer.backend_tokenizer.save(str(out / "tokenizer.json"), pretty=False)
     digests = {name: hashlib.sha256((out / name).read_bytes()).hexdigest() for name in ("model.onnx", "tokenizer.json")}
-    told = {"name": "troth-nli", "revision": revision, "labels": LABELS, "max_tokens": MAX_TOKENS, "sha256": digests}
-    (out / "model.json").write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+    card = {"name": "troth-nli", "revision": revision, "labels": LABELS, "max_tokens": MAX_TOKENS, "sha256": digests}
+    (out / "model.json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from typing import Any
 
 from training.nli.chat import chat_pairs
 from training.nli.claims import corrupted
-from training.nli.data import Pair
+from training.nli.data import Pair, write_pairs
 from training.nli.documents import UNSUPPORTED
 from training.nli.statements import statement
 from troth.text.sentences import split_sentences
@@ -193,10 +193,7 @@ def main() -> None:
     pairs = [*acts, *claims, *nli_pairs(data), *grounded_responses(data, rng), *paraphrases(data, rng)]
     pairs += chat_pairs(claims, rng, 16000)
     pairs += [*degenerate(pairs, rng, 12000), *empty_answers(acts, rng, 6000)]
-    with options.out.open("w", encoding="utf-8") as out:
-        for pair in pairs:
-            row = {"premise": pair.premise, "hypothesis": pair.hypothesis, "label": pair.label, "from": pair.source}
-            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+    write_pairs(pairs, options.out)
     counts = Counter((pair.source.split(":")[0], pair.label) for pair in pairs)
     for (source, label), count in sorted(counts.items()):
         print(source, label, count)
