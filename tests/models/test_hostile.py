@@ -20,7 +20,7 @@ from troth.storage import places
 
 Change = Callable[[Path], object]
 LINK = "is a link out of the model's folder"
-ELSEWHERE = "which is no file of the folder that ends in .safetensors"
+ELSEWHERE = "which is not a file of the folder that ends in .safetensors"
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ script cuts it. A response that is too long loses its end, and is counted.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -20,12 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth.core.metric import Metric
-from troth.core.names import format_count
 from troth.core.records import Grounded
-from troth.grounding.metrics import Value, faithfulness
+from troth.grounding.metrics import Value, cut_remarks, faithfulness
 from troth.grounding.transformer import Transformer
 from troth.models import TextPair
-from troth.models.batches import Room, plan_batches, replace_surrogates, tensors
+from troth.models.batches import Room, model_inputs, plan_batches, replace_surrogates, tensors
 from troth.models.cached import compute_cached_pairs
 from troth.models.hub import ModelFiles, embedded_files, source, tokenizing
 from troth.storage.cache import Store
@@ -44,7 +43,7 @@ LAYERS = {
     "microsoft/deberta-xlarge-mnli": 40,
 }  # fmt: skip
 
-_STORED = struct.Struct("<3d?")  # precision, recall, F1, and whether the response was cut
+_MATCH = struct.Struct("<3d?")  # precision, recall, F1, and whether the response was cut
 
 
 class Vectors(NamedTuple):
@@ -77,28 +76,27 @@ class HfEncoder(Transformer):
                 [replace_surrogates(text) for text in distinct], truncation=True, max_length=limit, stride=limit // 4,
                 return_overflowing_tokens=True, return_special_tokens_mask=True,
             )  # fmt: skip
-        by_row: dict[int, Vectors] = {}
+        inputs, by_row = model_inputs(rows), dict[int, Vectors]()
         for batch in plan_batches([len(row) for row in rows["input_ids"]], ROOM):
-            by_row.update(zip(batch, self._read(rows, batch), strict=True))
+            special = [rows["special_tokens_mask"][row] for row in batch]
+            by_row.update(zip(batch, self._read([inputs[row] for row in batch], special), strict=True))
         windows: dict[str, list[Vectors]] = {text: [] for text in distinct}
         for row, text in enumerate(rows["overflow_to_sample_mapping"]):
             windows[distinct[text]].append(by_row[row])
         return [windows[text] for text in texts]
 
-    def _read(self, rows: Any, batch: Sequence[int]) -> list[Vectors]:
+    def _read(self, rows: Sequence[Mapping[str, list[int]]], special: Sequence[list[int]]) -> list[Vectors]:
         import torch
 
         tokenizer, model, _ = self.loaded
-        names = [name for name in ("input_ids", "token_type_ids", "attention_mask") if name in rows]
-        inputs = tensors([{name: rows[name][row] for name in names} for row in batch], tokenizer.pad_token_id)
+        inputs = tensors(rows, tokenizer.pad_token_id)
         with torch.inference_mode():
             output = model(**inputs, output_hidden_states=self.layer is not None)
             hidden = output.last_hidden_state if self.layer is None else output.hidden_states[self.layer]
             hidden = torch.nn.functional.normalize(hidden.float(), dim=-1).numpy()
         vectors = []
-        for index, row in enumerate(batch):
-            special = np.array(rows["special_tokens_mask"][row], dtype=np.bool_)
-            vectors.append(Vectors(hidden[index, : len(special)], ~special))
+        for states, mask in zip(hidden, special, strict=True):
+            vectors.append(Vectors(states[: len(mask)], ~np.array(mask, dtype=np.bool_)))
         return vectors
 
 
@@ -134,14 +132,13 @@ class BertScore:
 
     @property
     def remarks(self) -> Sequence[str]:
-        what = f"longer than the encoder reads, and cut at the end: {format_count(len(self.cut), 'response')}"
-        return [what] if self.cut else []
+        return cut_remarks(self.cut, "response", "the encoder")
 
     def matches(self, items: Sequence[Grounded]) -> list[Match]:
-        named = ("bertscore", self.encoder.name, self.encoder.files.identity)
+        parts = ("bertscore", self.encoder.name, self.encoder.files.identity)
         pairs = [(item.document.lower(), item.response) for item in items]
-        stored = compute_cached_pairs(self.store, self.encoder.name, pairs, self._compute, key_parts=named, chunk=CHUNK)
-        values = [_STORED.unpack(value) for value in stored]
+        stored = compute_cached_pairs(self.store, self.encoder.name, pairs, self._compute, key_parts=parts, chunk=CHUNK)
+        values = [_MATCH.unpack(value) for value in stored]
         self.cut.update(item.id for item, value in zip(items, values, strict=True) if value[3])
         return [Match(*value[:3]) for value in values]
 
@@ -152,7 +149,7 @@ class BertScore:
         for document, response in pairs:
             first, *rest = vectors[response]
             best = max((match_tokens(first, grounds) for grounds in vectors[document]), key=lambda match: match.f1)
-            values.append(_STORED.pack(*best, bool(rest)))
+            values.append(_MATCH.pack(*best, bool(rest)))
         return values
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:

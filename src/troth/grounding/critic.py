@@ -20,12 +20,11 @@ from typing import Any, NamedTuple
 
 from troth.core.errors import UserError
 from troth.core.metric import Metric
-from troth.core.names import format_count
 from troth.core.records import Grounded
-from troth.grounding.metrics import Value, faithfulness
+from troth.grounding.metrics import Value, cut_remarks, faithfulness
 from troth.grounding.transformer import Transformer
 from troth.models import TextPair
-from troth.models.batches import Room, plan_batches, replace_surrogates, tensors
+from troth.models.batches import Room, model_inputs, plan_batches, replace_surrogates, tensors
 from troth.models.cached import compute_cached_pairs
 from troth.models.hub import source, tokenizing
 from troth.storage.cache import Store
@@ -44,7 +43,7 @@ LEAST = 64  # least tokens of the document in a window
 FAITHFUL = re.compile(r"(entail|faithful|support|consisten|attribut|ground)", re.IGNORECASE)
 UNNAMED = re.compile(r"(label_)?\d+", re.IGNORECASE)
 
-_STORED = struct.Struct("<d??")
+_VERDICT = struct.Struct("<d??")
 
 
 class CriticVerdict(NamedTuple):
@@ -87,8 +86,7 @@ class HfClassifier(Transformer):
             document, response, truncation="only_first", max_length=limit, stride=free // 4,
             return_overflowing_tokens=True,
         )  # fmt: skip
-        names = [name for name in ("input_ids", "token_type_ids", "attention_mask") if name in encoded]
-        return [{name: encoded[name][row] for name in names} for row in range(len(encoded["input_ids"]))], cut
+        return model_inputs(encoded), cut
 
     def _read(self, rows: Sequence[Mapping[str, list[int]]]) -> list[tuple[float, bool]]:
         import torch
@@ -105,9 +103,9 @@ class HfClassifier(Transformer):
 def faithful_label(id2label: Mapping[int, str], name: str) -> int:
     """The number of the label that means that the response is supported."""
     labels = {int(number): str(label).strip() for number, label in id2label.items()}
-    telling = [number for number, label in labels.items() if FAITHFUL.match(label)]
-    if len(telling) == 1:
-        return telling[0]
+    matches = [number for number, label in labels.items() if FAITHFUL.match(label)]
+    if len(matches) == 1:
+        return matches[0]
     if len(labels) == 2 and all(UNNAMED.fullmatch(label) for label in labels.values()):
         return min(labels)
     names = ", ".join(labels.values())
@@ -134,17 +132,16 @@ class Critic:
 
     @property
     def remarks(self) -> Sequence[str]:
-        what = f"longer than the model reads, and cut at the end: {format_count(len(self.cut), 'response')}"
-        return [what] if self.cut else []
+        return cut_remarks(self.cut, "response", "the model")
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
         name = self.classifier.name
         stored = compute_cached_pairs(
             self.store, name, [(item.document, item.response) for item in items],
-            lambda pairs: [_STORED.pack(*verdict) for verdict in self.classifier.verdicts(pairs)],
+            lambda pairs: [_VERDICT.pack(*verdict) for verdict in self.classifier.verdicts(pairs)],
             key_parts=("critic", name), chunk=CHUNK,
             order=lambda pair: -(len(pair[0]) // 256),  # those of similar length together
         )  # fmt: skip
-        verdicts = [CriticVerdict(*_STORED.unpack(value)) for value in stored]
+        verdicts = [CriticVerdict(*_VERDICT.unpack(value)) for value in stored]
         self.cut.update(item.id for item, verdict in zip(items, verdicts, strict=True) if verdict.cut)
         return [verdict.probability if self.soft else float(verdict.faithful) for verdict in verdicts]

@@ -7,7 +7,7 @@ A metric is a `Metric`, declared beside the class that computes it; its `compute
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib.util import find_spec
@@ -19,7 +19,7 @@ from troth import models as backends
 from troth.core.data_options import nli_option
 from troth.core.errors import UserError
 from troth.core.metric import Metric
-from troth.core.names import Path, parse_names
+from troth.core.names import Path, format_count, parse_names
 from troth.core.options import cache_file, option
 from troth.core.records import Grounded
 from troth.core.registry import Registry
@@ -87,7 +87,7 @@ class Grader(Protocol):
 
     @property
     def remarks(self) -> Sequence[str]:
-        """What the user should know after scoring, such as how many texts were longer than a model reads."""
+        """Notes for the user after scoring, such as how many texts were longer than a model reads."""
         ...
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
@@ -173,9 +173,9 @@ class Models:
         return Store.at(self.cache)
 
     def names(self) -> dict[str, str]:
-        """What a run's record keeps: the names of `nli`, `lm`, and of the others where they are not the default."""
-        roles = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("cache", "timeout")}
-        usual = {one.name: one.default for one in fields(self) if one.name not in ("nli", "lm", "cache", "timeout")}
+        """The names of `nli` and `lm`, and of the others that are not the default, for a run's record."""
+        roles = {role.name: getattr(self, role.name) for role in fields(self) if role.name not in ("cache", "timeout")}
+        usual = {role.name: role.default for role in fields(self) if role.name not in ("nli", "lm", "cache", "timeout")}
         return {role: getattr(model, "name", model) for role, model in roles.items() if model != usual.get(role)}
 
 
@@ -207,6 +207,11 @@ def faithfulness(
         name, title, about, scale="number", unit="response", needs=needs, against="documents", top=top, low=low,
         compute=compute,
     )  # fmt: skip
+
+
+def cut_remarks(items: Set[str], noun: str, reader: str) -> list[str]:
+    """A remark on texts that lost their end, if there are any; `items`: the ids of their items."""
+    return [f"longer than {reader} reads, and cut at the end: {format_count(len(items), noun)}"] if items else []
 
 
 def default_metrics() -> tuple[str, ...]:

@@ -21,7 +21,6 @@ reason: a document that lost its end would give a low one. For long documents th
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -31,11 +30,11 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from troth.core.metric import Metric
-from troth.core.names import format_count
 from troth.core.progress import bar
 from troth.core.records import Grounded
-from troth.grounding.metrics import Unscored, Value, faithfulness
+from troth.grounding.metrics import Unscored, Value, cut_remarks, faithfulness
 from troth.models import Continuation, Lm, Request
+from troth.models.batches import group_indexes
 
 DOCUMENT, HISTORY, RESPONSE = "Document: {}\n\n", "{}.\n", "Agent: {}."
 
@@ -75,7 +74,7 @@ class Faith(msgspec.Struct, frozen=True):
 
 
 class PmiRequests(NamedTuple):
-    """What an item asks of the model: one request per window of its document, and one without a document."""
+    """The requests for one item: one per window of its document, and one without a document."""
 
     given: tuple[Request, ...]
     alone: Request
@@ -122,18 +121,14 @@ def measure(
                 with_document = [next(answers) for _ in questions[index].given]
                 faiths[index] = _best_window(with_document, next(answers), norm)
             progress(sum(sizes[: number + 1]), sum(sizes))
-    return [request for request in faiths if request is not None]
+    return [faith for faith in faiths if faith is not None]
 
 
 def _chunks(documents: Sequence[str]) -> Iterator[list[int]]:
     """Indexes of items in chunks; items of one document stay together."""
-    first: dict[str, int] = {}
-    for index, document in enumerate(documents):
-        first.setdefault(document, index)
-    order = sorted(range(len(documents)), key=lambda index: first[documents[index]])
     chunk: list[int] = []
-    for _, same in itertools.groupby(order, key=lambda index: first[documents[index]]):
-        chunk += same
+    for same_document in group_indexes(documents):
+        chunk += same_document
         if len(chunk) >= CHUNK:
             yield chunk
             chunk = []
@@ -150,15 +145,15 @@ def _size(questions: Sequence[PmiRequests]) -> int:
 
 def _best_window(given: Sequence[Continuation], alone: Continuation, norm: Norm) -> Faith:
     """The window that makes the response likeliest; the first of equals."""
-    windows = [_faith(one, alone, norm, number) for number, one in enumerate(given)]
-    return max(windows, key=lambda one: -math.inf if one.value is None else one.value)
+    windows = [_faith(answer, alone, norm, number) for number, answer in enumerate(given)]
+    return max(windows, key=lambda faith: -math.inf if faith.value is None else faith.value)
 
 
 def _faith(given: Continuation, alone: Continuation, norm: Norm, window: int) -> Faith:
     same = given.tokens == alone.tokens  # a server tokenises the whole text, and may cut it differently
     others = alone.logprobs if same else [None] * len(given.tokens)
     tokens = tuple(Token(*each) for each in zip(given.tokens, given.logprobs, others, strict=True))
-    if None in alone.logprobs[1:] or all(one is None for one in alone.logprobs):
+    if None in alone.logprobs[1:] or all(logprob is None for logprob in alone.logprobs):
         return Faith(None, None, None, tokens, given.dropped, window, TOO_LONG)
     if None in given.logprobs:
         return Faith(None, None, None, tokens, given.dropped, window, NO_ROOM)
@@ -209,11 +204,7 @@ class PmiFaith:
 
     @property
     def remarks(self) -> Sequence[str]:
-        if not self.shortened:
-            return []
-        return [
-            f"longer than the language model reads, and cut at the end: {format_count(len(self.shortened), 'document')}"
-        ]
+        return cut_remarks(self.shortened, "document", "the language model")
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
         faiths = measure(items, self.lm, conditional=self.conditional, norm=self.norm, window=self.window)

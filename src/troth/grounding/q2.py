@@ -38,7 +38,7 @@ from troth.grounding.metrics import Value, faithfulness
 from troth.grounding.overlap import english_tokenizer, f1
 from troth.grounding.transformer import Transformer
 from troth.models import Entailment, Nli, TextPair
-from troth.models.batches import Room, pad_rows, plan_batches, replace_surrogates, tensors
+from troth.models.batches import Room, model_inputs, pad_rows, plan_batches, replace_surrogates, tensors
 from troth.models.cached import compute_cached_pairs
 from troth.models.hub import ModelFiles, source, tokenizing
 from troth.storage.cache import Store
@@ -56,7 +56,7 @@ QUESTIONS = 5  # per candidate; also the width of the beam that they come from
 QUESTION_TOKENS = 64
 ANSWER_TOKENS = 30
 
-_STORED = struct.Struct("<dI")
+_VALUE = struct.Struct("<dI")
 PERSONAL = re.compile(r"\b(i|you|my|your|me|we|our)\b", re.IGNORECASE)
 _LITTLE = re.compile(r"\b(a|an|the|in|our)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -89,9 +89,9 @@ def normalise_answer(text: str) -> str:
     return " ".join(_LITTLE.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
-def token_f1(expected: str, found: str) -> float:
-    gold, said = Counter(normalise_answer(expected).split()), Counter(normalise_answer(found).split())
-    return f1((gold & said).total(), gold.total(), said.total())
+def token_f1(expected: str, answer: str) -> float:
+    gold, words = Counter(normalise_answer(expected).split()), Counter(normalise_answer(answer).split())
+    return f1((gold & words).total(), gold.total(), words.total())
 
 
 class AnsweredQuestion(NamedTuple):
@@ -126,11 +126,11 @@ class QuestionAnswering:
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
         pairs = [(item.document, item.response) for item in items]
-        named = ("q2", recipe_text(self.recipe))
+        parts = ("q2", recipe_text(self.recipe))
         stored = compute_cached_pairs(
-            self.store, self.answerer.name, pairs, self._compute, key_parts=named, chunk=CHUNK
+            self.store, self.answerer.name, pairs, self._compute, key_parts=parts, chunk=CHUNK
         )
-        return [float(_STORED.unpack(value)[0]) for value in stored]
+        return [float(_VALUE.unpack(value)[0]) for value in stored]
 
     def _compute(self, pairs: Sequence[TextPair]) -> list[bytes]:
         values, questions = [], self.questions(pairs)
@@ -138,7 +138,7 @@ class QuestionAnswering:
         entailments = iter(self.nli.probabilities(fallback)) if fallback else iter(())
         for valid in questions:
             value = sum(q.value for q in valid) / len(valid) if valid else _likeness(next(entailments), 0.5)
-            values.append(_STORED.pack(value, len(valid)))
+            values.append(_VALUE.pack(value, len(valid)))
         return values
 
     def questions(self, pairs: Sequence[TextPair]) -> list[list[AnsweredQuestion]]:
@@ -170,8 +170,10 @@ class QuestionAnswering:
         """How alike the two answers of each (candidate, question, document's answer) are."""
         values = [token_f1(candidate, answer) if answer else 0.0 for candidate, _, answer in answers]
         unsure = [index for index, (_, _, answer) in enumerate(answers) if answer and values[index] < 1]
-        chosen = [answers[index] for index in unsure]
-        pairs = [(f"{question} {answer}.", f"{question} {candidate}.") for candidate, question, answer in chosen]
+        pairs = [
+            (f"{question} {answer}.", f"{question} {candidate}.")
+            for candidate, question, answer in (answers[index] for index in unsure)
+        ]
         for index, entailment in zip(unsure, self.nli.probabilities(pairs) if pairs else [], strict=True):
             values[index] = _likeness(entailment, values[index])
         return values
@@ -236,8 +238,8 @@ class HfAnswerer(Transformer):
             windows = [window for number, pair in enumerate(asked) for window in self._windows(number, pair)]
         best: list[tuple[float, str]] = [(float("-inf"), "")] * len(asked)
         for batch in plan_batches([len(window.inside) for window in windows], ROOM):
-            chosen = [windows[index] for index in batch]
-            for window, (sure, begin, end) in zip(chosen, self._read(chosen), strict=True):
+            inputs = [windows[index] for index in batch]
+            for window, (sure, begin, end) in zip(inputs, self._read(inputs), strict=True):
                 best[window.owner] = max(best[window.owner], (sure, asked[window.owner][1][begin:end].strip()))
         return [answer for _, answer in best]
 
@@ -251,8 +253,7 @@ class HfAnswerer(Transformer):
             replace_surrogates(short), replace_surrogates(text), truncation="only_second", max_length=limit,
             stride=free // 4, return_overflowing_tokens=True, return_offsets_mapping=True,
         )  # fmt: skip
-        names = [name for name in ("input_ids", "token_type_ids", "attention_mask") if name in encoded]
-        columns = [{name: encoded[name][row] for name in names} for row in range(len(encoded["input_ids"]))]
+        columns = model_inputs(encoded)
         inside = [[part == 1 for part in encoded.sequence_ids(row)] for row in range(len(columns))]
         return [_Window(owner, *window) for window in zip(columns, encoded["offset_mapping"], inside, strict=True)]
 

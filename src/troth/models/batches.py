@@ -6,7 +6,7 @@ float32: an answer does not depend on what else is in its batch, beyond rounding
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -135,6 +135,26 @@ def tensors(rows: Sequence[Mapping[str, Sequence[int]]], pad: int | None) -> dic
     import torch
 
     return {name: torch.from_numpy(column) for name, column in columns(rows, pad).items()}
+
+
+def model_inputs(encoded: Mapping[str, Any]) -> list[dict[str, list[int]]]:
+    """The rows of a tokenizer's output, each with the columns that every model reads."""
+    names = [name for name in ("input_ids", "token_type_ids", "attention_mask") if name in encoded]
+    return [{name: encoded[name][row] for name in names} for row in range(len(encoded["input_ids"]))]
+
+
+def group_indexes(keys: Iterable[Hashable]) -> list[list[int]]:
+    """The indexes of each distinct key, in the order in which the keys first occur."""
+    groups: dict[Hashable, list[int]] = {}
+    for index, key in enumerate(keys):
+        groups.setdefault(key, []).append(index)
+    return list(groups.values())
+
+
+def common_length(first: Sequence[int], second: Sequence[int]) -> int:
+    """Number of tokens that two sequences share at their beginning."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
 def replace_surrogates(text: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from troth.core.progress import bar
-from troth.models.batches import Batch, Cutting, Planning, Room, batch_by_length, compute_batched
+from troth.models.batches import Batch, Cutting, Planning, Room, batch_by_length, compute_batched, group_indexes
 from troth.models.protocols import Continuation, Entailment, Lm, Nli, Request, TextPair, WordedEntailment, takes_grammar
 from troth.storage.cache import Store, key
 
@@ -75,10 +75,7 @@ def compute_cached_pairs(
     """
 
     def plan(missing: Sequence[TextPair]) -> list[Batch]:
-        first: dict[Any, int] = {}
-        for index, pair in enumerate(missing):
-            first.setdefault(order(pair), index)
-        indexes = sorted(range(len(missing)), key=lambda index: first[order(missing[index])])
+        indexes = [index for group in group_indexes(map(order, missing)) for index in group]
         chunks = [indexes[start : start + chunk] for start in range(0, len(indexes), chunk)]
         return [Batch(part, sum(len(text) for index in part for text in missing[index])) for part in chunks]
 

@@ -1,4 +1,4 @@
-"""Catalog of the embedded models: what they are, where they lie, and whether their files are intact.
+"""Catalog of the embedded models: what they are, where they are stored, and whether their files are intact.
 
 The entailment model and the trackers are part of this package. The others are in wheels of other packages, which
 `troth.models.download` fetches; `catalog.json` names them, each with its SHA-256. The folder of a fetched model has

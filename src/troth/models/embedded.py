@@ -1,8 +1,8 @@
-"""The entailment model that comes with troth: a small cross-encoder, run by onnxruntime. No torch, no network.
+"""The entailment model in the package: a small cross-encoder, run by onnxruntime. No torch, no network.
 
 It also says of each word of a hypothesis whether the premise supports it, in the same pass.
 
-Its weights lie in the package as int8 and are expanded to float32 when loaded, so that answers do not depend on the
+Its weights are stored as int8 and are expanded to float32 when loaded, so that answers do not depend on the
 batch, as they would with int8 arithmetic. `model.json` beside them names model and revision, and holds the SHA-256 of
 the files.
 """
@@ -186,9 +186,9 @@ def truncate_pair(premise: list[int], hypothesis: list[int], limit: int) -> tupl
 
 
 @cache
-def vocabulary(folder: Path = FOLDER) -> frozenset[str]:
+def vocabulary() -> frozenset[str]:
     """The whole words that the tokenizer knows: about 20,000 of English, and some of other languages."""
-    file = folder / "tokenizer.json"
+    file = FOLDER / "tokenizer.json"
     with reading(file, "the embedded entailment model is not complete", hint=AGAIN):
         words = msgspec.json.decode(file.read_bytes(), type=_TokenizerFile).model.vocab
     return frozenset(word for word in words if len(word) > 1 and word.isalpha())

@@ -23,8 +23,8 @@ import numpy as np
 from troth.core.errors import UserError, one_line
 from troth.core.extras import require
 from troth.models.backends import Backend
-from troth.models.batches import replace_surrogates
-from troth.models.hf import TokenRow, truncate_context
+from troth.models.batches import common_length, replace_surrogates
+from troth.models.hf import TokenRow
 from troth.models.protocols import Continuation, Request
 from troth.storage.files import sha256
 
@@ -52,15 +52,15 @@ class GgufLm:
     def from_name(cls, name: str, *, chat: bool = False) -> GgufLm:
         from troth.models import catalog
 
-        given = name.removeprefix(PREFIX)
+        label = name.removeprefix(PREFIX)
         known = {model.name: model for model in catalog.all_models() if model.joined.endswith(".gguf")}
-        if model := known.get(given):
+        if model := known.get(label):
             file = catalog.ready(model) / model.joined
             return cls(file, f"{model.name}@{model.revision}", catalog.identity(model), chat=chat)
-        file = Path(given)
+        file = Path(label)
         if not file.is_file():
             hint = f"a file, or one of: {', '.join(known)}; see troth models"
-            raise UserError(f"no GGUF model is called '{given}'", hint=hint)
+            raise UserError(f"no GGUF model is called '{label}'", hint=hint)
         digest = sha256(file)
         return cls(file, f"{file.stem}@{digest[:8]}", digest, chat=chat)
 
@@ -118,35 +118,23 @@ class GgufLm:
     def _row(self, asked: Request) -> TokenRow:
         own = self._tokens(asked.continuation)
         context = [self._tokens(piece) for piece in asked.context]
-        before, after = self._frame if self.chat_only else (self._bos * asked.bos, [])
-        room = self._limit - len(own) - len(before) - len(after)
-        cut, dropped = truncate_context(context, room, asked.shorten)
-        texts = self._texts(own, asked.continuation)
-        if 0 <= asked.shorten < len(context) and dropped >= len(context[asked.shorten]) > 0:
-            return TokenRow([], 0, texts, dropped)  # nothing remains of the piece: not scored
-        whole = [*before, *cut, *after]
-        return TokenRow(whole + own[: self._limit - len(whole)], len(whole), texts, dropped)
+        frame = self._frame if self.chat_only else (self._bos * asked.bos, [])
+        return TokenRow.build(context, own, self._texts(own, asked.continuation), asked.shorten, self._limit, *frame)
 
     def _score(self, row: TokenRow) -> Continuation:
         """Log-probabilities of the continuation; the context that the last text shared is not read again."""
         llama, begin = self._llama, max(row.start, 1)
         if len(row.ids) <= begin:
             return row.answer([])
-        known = llama.input_ids[: llama.n_tokens]
-        shared = 0
-        for ours, theirs in zip(row.ids, known.tolist(), strict=False):
-            if ours != theirs:
-                break
-            shared += 1
-        llama.n_tokens = min(shared, begin - 1)
+        llama.n_tokens = min(common_length(row.ids, llama.input_ids[: llama.n_tokens].tolist()), begin - 1)
         with self._answering():
             self._read(row.ids[llama.n_tokens : begin - 1], logits=False)
             self._read(row.ids[begin - 1 :], logits=True)
         logits = np.asarray(llama.scores[begin - 1 : len(row.ids) - 1], dtype=np.float64)
         top = logits.max(axis=1, keepdims=True)
         totals = top[:, 0] + np.log(np.exp(logits - top).sum(axis=1))
-        chosen = logits[np.arange(len(logits)), row.ids[begin:]]
-        return row.answer((chosen - totals).tolist())
+        scored = logits[np.arange(len(logits)), row.ids[begin:]]
+        return row.answer((scored - totals).tolist())
 
     def _read(self, ids: Sequence[int], *, logits: bool) -> None:
         """Evaluates tokens. Computing their logits can cost as much as half of a small model."""
@@ -217,14 +205,14 @@ def parse_calls(text: str, names: Collection[str] = ()) -> dict[str, Any]:
     """A message in OpenAI's layout from a text with calls in it; `names`: tools that are called without marks, too."""
     calls: list[dict[str, Any]] = []
 
-    def take(found: re.Match[str]) -> str:
+    def take(match: re.Match[str]) -> str:
         try:
-            call = json.loads(found[1])
+            call = json.loads(match[1])
             name, arguments = call["name"], call.get("arguments", {})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return found[0]
+            return match[0]
         if not isinstance(name, str):
-            return found[0]
+            return match[0]
         calls.append(_call(len(calls), name, arguments))
         return ""
 

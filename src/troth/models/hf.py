@@ -1,7 +1,7 @@
 """Hugging Face transformers as backends: any cross-encoder for entailment, any decoder as language model.
 
 Weights are float32; batches hold items of similar length, padded on the right and masked. Texts that are too long are
-cut as `cross_encoder` (entailment) and `Request` (language models) say.
+cut as `CrossEncoder` (entailment) and `Request` (language models) say.
 """
 
 from __future__ import annotations
@@ -142,6 +142,25 @@ class TokenRow(NamedTuple):
     tokens: tuple[str, ...]  # of the continuation, as text; more than are in `ids` where it is too long by itself
     dropped: int
 
+    @classmethod
+    def build(
+        cls,
+        context: Sequence[list[int]],
+        continuation: list[int],
+        texts: tuple[str, ...],
+        shorten: int,
+        limit: int,
+        before: list[int],
+        after: list[int],
+    ) -> TokenRow:
+        """The row of a request in tokens, cut to the limit; `before`, `after`: special tokens around the context."""
+        room = limit - len(continuation) - len(before) - len(after)
+        cut, dropped = truncate_context(context, room, shorten)
+        if 0 <= shorten < len(context) and dropped >= len(context[shorten]) > 0:
+            return cls([], 0, texts, dropped)  # nothing remains of the piece: not scored
+        start = [*before, *cut, *after]
+        return cls(start + continuation[: limit - len(start)], len(start), texts, dropped)
+
     @property
     def read(self) -> list[int]:
         """What the model has to read: all but the last token, and nothing where no token is scored."""
@@ -229,13 +248,9 @@ class HfLm:
         for asked in dict.fromkeys(requests):
             own, parts = tokens[asked.continuation]
             context = [tokens[piece][0] for piece in asked.context]
-            before, dropped = truncate_context(context, limit - len(own) - asked.bos, asked.shorten)
-            if 0 <= asked.shorten < len(context) and dropped >= len(context[asked.shorten]) > 0:
-                rows[asked] = TokenRow([], 0, parts, dropped)  # nothing remains of the piece: not scored
-                continue
-            if asked.bos:
-                before = [self._bos, *before]
-            rows[asked] = TokenRow(before + own[: limit - len(before)], len(before), parts, dropped)
+            rows[asked] = TokenRow.build(
+                context, own, parts, asked.shorten, limit, [self._bos] if asked.bos else [], []
+            )
         return rows
 
     def _tokens(self, pieces: Sequence[str]) -> dict[str, tuple[list[int], tuple[str, ...]]]:
@@ -331,7 +346,7 @@ class HfLm:
         with loading(self.name):
             own = model.generation_config
             own.eos_token_id = tokenizer.eos_token_id if own.eos_token_id is None else own.eos_token_id
-            # Penalties and the like that come with a model would go into every text unasked.
+            # A model may bring penalties and other settings, which would change every text.
             model.generation_config = type(own)(eos_token_id=own.eos_token_id)
             parameters = list(inspect.signature(model.forward).parameters)
             reader = packed.reader(model, parameters, int8=self.int8)

@@ -142,7 +142,7 @@ def _check_files(folder: Path) -> Path:
         for name in _shards(path):
             if Path(name).name != name or not name.endswith(WEIGHTS) or not (folder / name).is_file():
                 raise UserError(
-                    f"names '{name}', which is no file of the folder that ends in {WEIGHTS}", file=str(path)
+                    f"names '{name}', which is not a file of the folder that ends in {WEIGHTS}", file=str(path)
                 )
     _check_config(folder / "config.json")
     return folder
@@ -195,8 +195,8 @@ def _check_blobs(folder: Path) -> Path:
 def _complete(folder: Path) -> bool:
     """Whether all files of a model are there; the hub's cache may hold any part of them."""
     parts = _shards(folder / INDEX) if (folder / INDEX).is_file() else set()
-    there = all((folder / name).is_file() for name in ("config.json", *parts)) and any(folder.glob("*.safetensors"))
-    return there and any(any(folder.glob(name)) for name in VOCABULARY)
+    has_parts = all((folder / name).is_file() for name in ("config.json", *parts)) and any(folder.glob("*.safetensors"))
+    return has_parts and any(any(folder.glob(name)) for name in VOCABULARY)
 
 
 @contextmanager
@@ -209,7 +209,7 @@ def loading(what: str, fails: str = "the model cannot be loaded") -> Iterator[No
         raise
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except BaseException as error:  # tokenizers raises one that is no Exception
+    except BaseException as error:  # tokenizers raises one that is not an Exception
         raise UserError(f"{fails}: {_first_line(error)}", file=what) from error
 
 

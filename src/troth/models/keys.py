@@ -30,6 +30,6 @@ def repeats_key(text: str, key: str) -> bool:
     if "\\" in text:
         text = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else "", text)
     runs = {key[start : start + RUN] for start in range(len(key) - RUN + 1)}
-    telling = {run for run in runs if any(character.isdigit() or character.isupper() for character in run)}
+    typical = {run for run in runs if any(character.isdigit() or character.isupper() for character in run)}
     words = {key[start : start + RUN_OF_WORDS] for start in range(len(key) - RUN_OF_WORDS + 1)}
-    return any(part in text for part in telling | words)
+    return any(part in text for part in typical | words)

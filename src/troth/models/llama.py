@@ -2,7 +2,7 @@
 
 On a CPU a small model spends a fifth of its time on passes over memory: norms, rotations, activations. Here each takes
 as few as possible, projections that read the same states are one product, and the last layer is computed only for the
-places that are asked for. The weights are the model's own, which keeps working: its projections become views of the
+positions that are asked for. The weights are the model's own, which keeps working: its projections become views of the
 joined ones. Whether a model gives the same numbers this way is tested, see `packed.reader`.
 
 With `int8`, weights and states are rounded to 255 steps before they are multiplied, each row of either by its own
@@ -99,7 +99,7 @@ class LlamaRows:
         return type(model).__name__ == "LlamaForCausalLM" and config.hidden_act == "silu" and plain
 
     def logits(self, ids: Any, positions: Any, wanted: Any, attend: Attend) -> Iterator[Any]:
-        """Logits at the wanted places of the row, in parts that share one buffer; `attend` mixes values."""
+        """Logits at the wanted positions of the row, in parts that share one buffer; `attend` mixes values."""
         inner = self.model.model
         states = inner.embed_tokens(ids)
         turns = [part[0, :, None, : self.size // 2] for part in inner.rotary_emb(states[None], positions[None])]
@@ -117,7 +117,7 @@ class LlamaRows:
     def _layer(
         self, layer: _Layer, states: Any, turns: Sequence[Any], attend: Attend, memory: _Memory, wanted: Any
     ) -> Any:
-        """The states after a layer, in place, or at the wanted places alone."""
+        """The states after a layer, in place, or at the wanted positions alone."""
         joined = layer.inward.into(memory.joined, self._norm(states, layer.before, memory))
         joined = joined.view(len(states), self.heads + 2 * self.shared, self.size)
         _turn(joined[:, : self.heads + self.shared], turns, memory.turned)

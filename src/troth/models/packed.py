@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from troth.models.batches import common_length
 from troth.models.llama import LlamaRows
 
 NAME = "troth_packed"  # of the attention function in transformers' registry
@@ -32,11 +33,11 @@ Tokens = list[int]
 
 
 class Block(NamedTuple):
-    """Queries from `start` to `end`, and what they see: themselves, or with a mask the places `keys`."""
+    """Queries from `start` to `end`, and what they see: themselves, or with a mask the positions `keys`."""
 
     start: int
     end: int
-    keys: Any  # None: the queries' own places, each seeing all before it
+    keys: Any  # None: the queries' own positions, each seeing all before it
     mask: Any  # what is added to the scores
 
 
@@ -74,7 +75,7 @@ def _branches(sequences: Sequence[Tokens], room: int) -> Iterator[Branch]:
     tokens = 0
     for index in sorted(range(len(sequences)), key=lambda index: sequences[index]):
         own = sequences[index]
-        common = _common_length(sequences[indexes[-1]], own) if indexes else 0
+        common = common_length(sequences[indexes[-1]], own) if indexes else 0
         full = bool(indexes) and tokens + len(own) - common > max(room, 2 * len(sequences[indexes[0]]))
         if indexes and (common < LEAST or full):
             yield Branch(tuple(indexes), tuple(shared), tokens)
@@ -84,12 +85,6 @@ def _branches(sequences: Sequence[Tokens], room: int) -> Iterator[Branch]:
         tokens += len(own) - common
     if indexes:
         yield Branch(tuple(indexes), tuple(shared), tokens)
-
-
-def _common_length(first: Tokens, second: Tokens) -> int:
-    """Number of tokens that two sequences share at their beginning."""
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((index for index, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
 class PackedRow(NamedTuple):
@@ -144,7 +139,9 @@ def _mask_scores(rest: Sequence[tuple[int, list[int]]], end: int) -> Iterator[Bl
         number = last
 
 
-Reader = Callable[[PackedRow, Sequence[int]], Iterator[Any]]  # a row, and places in it, to the logits there, in parts
+Reader = Callable[
+    [PackedRow, Sequence[int]], Iterator[Any]
+]  # a row, and positions in it, to the logits there, in parts
 
 
 def attend_blocks(query: Any, key: Any, value: Any, blocks: Sequence[Block], scale: float | None = None) -> Any:
@@ -205,7 +202,7 @@ def by_rows(model: Any, *, int8: bool = False) -> Reader:
 def logprobs(
     read: Reader, sequences: Sequence[Tokens], targets: Sequence[Tokens], batch: Sequence[Branch]
 ) -> dict[int, list[float]]:
-    """For each place of the batch, the log-probabilities of its targets, the last of which follows its sequence."""
+    """The log-probabilities of the last tokens of each sequence of the batch; the last target follows its sequence."""
     packed = layout(sequences, batch)
     asked = {index: path[len(path) - len(targets[index]) :] for index, path in packed.paths.items()}
     nodes = sorted({node for path in asked.values() for node in path})
@@ -256,14 +253,14 @@ def _agrees(model: Any, read: Reader, vocabulary: int) -> bool:
     common = [(7 * number + 3) % vocabulary for number in range(LEAST + 4)]
     texts = [[*common, *[(11 * number + first) % vocabulary for number in range(5)]] for first in (1, 2)]
     inputs, targets = [text[:-1] for text in texts], [text[-5:] for text in texts]
-    alone = []
+    unpacked = []
     with torch.inference_mode():
         for text in texts:
             logits = torch.log_softmax(model(input_ids=torch.tensor([text])).logits[0].float(), dim=-1)
-            alone.append([float(logits[len(text) - 6 + number, text[-5 + number]]) for number in range(5)])
+            unpacked.append([float(logits[len(text) - 6 + number, text[-5 + number]]) for number in range(5)])
     (batch,) = plan(inputs, 10 * LEAST)
     try:
         values = logprobs(read, inputs, targets, batch)
     except (AttributeError, IndexError, KeyError, NotImplementedError, RuntimeError, TypeError, ValueError):
         return False  # a model that cannot be read this way may fail anywhere
-    return all(abs(a - b) < CLOSE for index in (0, 1) for a, b in zip(values[index], alone[index], strict=True))
+    return all(abs(a - b) < CLOSE for index in (0, 1) for a, b in zip(values[index], unpacked[index], strict=True))

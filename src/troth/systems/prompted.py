@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 from troth.core.records import Service, State
 from troth.models import backends, hub
-from troth.models.batches import padded_tensors, replace_surrogates
+from troth.models.batches import group_indexes, padded_tensors, replace_surrogates
 from troth.models.endpoint import EndpointLm
 from troth.models.protocols import Lm
 from troth.storage.files import digest_tree
@@ -211,10 +211,8 @@ class SharedPrefixLm:
     def answers(self, asked: Sequence[tuple[str, str]], most: int) -> list[str]:
         """One line of text after each (prefix, question)."""
         answers = [""] * len(asked)
-        groups: dict[str, list[int]] = {}
-        for index, (prefix, _) in enumerate(asked):
-            groups.setdefault(prefix, []).append(index)
-        for prefix, indexes in groups.items():
+        for indexes in group_indexes(prefix for prefix, _ in asked):
+            prefix = asked[indexes[0]][0]
             indexes.sort(key=lambda index: len(asked[index][1]))  # questions of similar length need little padding
             for start in range(0, len(indexes), BATCH):
                 batch = indexes[start : start + BATCH]
