@@ -69,7 +69,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def dots(path: Path, title: str, scores: Mapping[tuple[str, str, str], Score | None]) -> None:
     """A chart of scores with their intervals, in percent. A key: the panel, the row and the colour."""
     fields = ["panel", "system", "series", "value", "low", "high"]
-    rows = [[*key, one.value, one.low, one.high] for key, one in scores.items() if one is not None]
+    rows = [[*key, score.value, score.low, score.high] for key, score in scores.items() if score is not None]
     chart = Chart(
         "dots", "dots", title, fields, rows, "value", "system", "series", low="low", high="high", panel="panel",
         percent=True,

@@ -28,24 +28,24 @@ def main() -> None:
     options = parser.parse_args()
     rows: list[list[str]] = []
     for name, path in sets(options.shared / "data").items():
-        result = evaluate(limited(path, options.work / "history", options.limit), metrics=options.metrics)
-        scores = {one.metric: one for one in result.scores if one.group == "all"}
+        result = evaluate(draw_sample(path, options.work / "history", options.limit), metrics=options.metrics)
+        scores = {score.metric: score for score in result.scores if score.group == "all"}
         for metric in options.metrics.split(","):
-            found = [scores.get(f"{measure}:{metric}") for measure in MEASURES]
-            count = str(found[0].n) if found[0] is not None else "–"
-            rows.append([name, metric, *(cell(one, percent=False, digits=3) for one in found), count])
+            measured = [scores.get(f"{measure}:{metric}") for measure in MEASURES]
+            count = str(measured[0].n) if measured[0] is not None else "–"
+            rows.append([name, metric, *(cell(score, percent=False, digits=3) for score in measured), count])
         publish(options.work, "history", table(["set", "metric", *MEASURES, "n"], rows))
 
 
-def limited(path: Path, work: Path, limit: int) -> Path:
-    """Some responses of a set, drawn, in our own layout; the file itself for 0."""
+def draw_sample(path: Path, work: Path, limit: int) -> Path:
+    """A random sample of the responses of a set, in our own layout; the file itself for 0."""
     if not limit:
         return path
-    items = [one for one in grounded.read(str(path)) if one.label is not None]
-    some = sorted(items, key=lambda one: generator(0, "history", one.id).random())[:limit]
+    items = [item for item in grounded.read(str(path)) if item.label is not None]
+    sample = sorted(items, key=lambda item: generator(0, "history", item.id).random())[:limit]
     work.mkdir(parents=True, exist_ok=True)
     out = work / f"{path.stem}-{limit}.jsonl"
-    out.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in some))
+    out.write_bytes(b"".join(msgspec.json.encode(item) + b"\n" for item in sample))
     return out
 
 

@@ -47,7 +47,7 @@ def main() -> None:
         troth.train_tracker(train, start, recipe="span", fit={**FIT, "rate": 5e-4, "steps": 2000})
         start = start / "last"
     rows, details = [], []
-    found: dict[str, list[Scores]] = {name: [] for name in options.conditions}
+    runs: dict[str, list[Scores]] = {name: [] for name in options.conditions}
     wordings = data / "sgd_x/data"
     for seed in options.seeds:
         for name in options.conditions:
@@ -57,21 +57,19 @@ def main() -> None:
                 train, folder, recipe="span", augment=augment, schemas=wordings if augment == "oracle" else None,
                 model=start, shots=options.shots, seeds=[seed], fit={**FIT, "steps": options.steps},
             )  # fmt: skip
-            scores = scored(folder, data, options.dialogues)
+            scores = score_tracker(folder, data, options.dialogues)
             rows.append([name, str(seed), *main_cells(scores)])
-            details.append(
-                [name, str(seed), *(cell(scores.get((f"jga:{v}", "all"))) for v in ("v1", "v2", "v3", "v4", "v5"))]
-            )
-            found[name].append(scores)
-            publish(options.work, "sgdx", _tables(rows, details) + "\n" + over_seeds(found))
+            details.append([name, str(seed), *(cell(scores.get((f"jga:{variant}", "all"))) for variant in EACH)])
+            runs[name].append(scores)
+            publish(options.work, "sgdx", _tables(rows, details) + "\n" + over_seeds(runs))
 
 
-def scored(folder: Path, data: Path, dialogues: int) -> Scores:
+def score_tracker(folder: Path, data: Path, dialogues: int) -> Scores:
     """The scores of a tracker on the test set and its five variants, by metric and group."""
     sets, wordings = f"orig,{VARIANTS}", data / "sgd_x/data"
     with torch.autocast("cpu", torch.bfloat16):
         done = troth.track(folder, data / "test", folder / "test", sets=sets, schemas=wordings, limit=dialogues)
-    paths = {one.name: one.predictions for one in done}
+    paths = {tracked.name: tracked.predictions for tracked in done}
     result = troth.sgdx(done[0].gold, paths, metrics="jga", by="seen", train_schema=data / "train/schema.json",
                         schemas=folder / "test/data")  # fmt: skip
     return {(score.metric, score.group): score for score in result.scores}
@@ -81,14 +79,15 @@ def main_cells(scores: Scores) -> list[str]:
     return [cell(scores.get(column)) for column in COLUMNS]
 
 
-def over_seeds(found: dict[str, list[Scores]]) -> str:
+def over_seeds(runs_by_name: dict[str, list[Scores]]) -> str:
     """The mean of each condition over the seeds, and its difference from the first one, with t intervals over seeds.
 
     Runs of the same seed learn from the same dialogues, so differences are paired by seed.
     """
-    first, *_ = found
+    first, *_ = runs_by_name
     values = {
-        name: [[_points(scores, column) for column in COLUMNS] for scores in runs] for name, runs in found.items()
+        name: [[_points(scores, column) for column in COLUMNS] for scores in runs]
+        for name, runs in runs_by_name.items()
     }
     rows = [[name, *map(_mean, zip(*runs, strict=True))] for name, runs in values.items() if runs]
     for name, runs in values.items():

@@ -1,4 +1,4 @@
-"""The figures on the card of the trackers in the box: SGD test under all stresses, and MultiWOZ test.
+"""The figures on the card of the bundled trackers: SGD test under all stresses, and MultiWOZ test.
 
     python -m experiments.trackers
 
@@ -30,19 +30,19 @@ def main() -> None:
     parser.add_argument("--multiwoz", type=int, default=400, help="dialogues of MultiWOZ test")
     options = parser.parse_args()
     sgd, work = options.shared / "data/sgd", options.work / "trackers"
-    found: list[Scores] = []
+    by_tracker: list[Scores] = []
     for name in options.trackers:
         out = work / Path(name).name
-        found.append(on_sgd(name, sgd, out, options.dialogues))
-        found[-1] |= on_multiwoz(name, options.shared / "data/multiwoz/test.json.zip", out, options.multiwoz)
-    rows = [[*key, *(cell(scores.get(key)) for scores in found)] for key in found[0]]
+        by_tracker.append(on_sgd(name, sgd, out, options.dialogues))
+        by_tracker[-1] |= on_multiwoz(name, options.shared / "data/multiwoz/test.json.zip", out, options.multiwoz)
+    rows = [[*key, *(cell(scores.get(key)) for scores in by_tracker)] for key in by_tracker[0]]
     publish(options.work, "trackers", table(["metric", "group", *(Path(name).name for name in options.trackers)], rows))
 
 
 def on_sgd(tracker: str, sgd: Path, out: Path, dialogues: int) -> Scores:
     sets = ",".join(("orig", *TWINS, WORDINGS))
     done = track(tracker, sgd / "test", out / "sgd", sets=sets, schemas=sgd / "sgd_x/data", limit=dialogues)
-    by_name = {one.name: one for one in done}
+    by_name = {tracked.name: tracked for tracked in done}
     original, training = by_name["orig"], sgd / "train/schema.json"
     twins = retell(original.gold, out / "acts-data")
     (by_name["acts"],) = track(tracker, sgd / "test", out / "acts", sets=f"acts={twins}")
@@ -50,20 +50,20 @@ def on_sgd(tracker: str, sgd: Path, out: Path, dialogues: int) -> Scores:
         original.gold, original.predictions, profile="sgd", train_schema=training,
         metrics="jga,slot_f1,intent_accuracy,requested_f1",
     ).scores  # fmt: skip
-    found = select_scores(scores, GROUPS)
-    variants = {one.name: one.predictions for one in done if one.name.startswith("v")}
+    selected = select_scores(scores, GROUPS)
+    variants = {name: tracked.predictions for name, tracked in by_name.items() if name.startswith("v")}
     worded = troth.sgdx(
         original.gold, variants | {"orig": original.predictions}, metrics="jga", by="seen", train_schema=training,
         schemas=out / "sgd/data",
     )  # fmt: skip
-    found |= {
+    selected |= {
         key: score for key, score in select_scores(worded.scores, GROUPS).items() if not key[0].startswith("jga_orig")
     }
-    return found | consistency(original, {name: by_name[name] for name in (*TWINS, "acts")})
+    return selected | consistency(original, {name: by_name[name] for name in (*TWINS, "acts")})
 
 
 def consistency(original: TrackedSet, twins: dict[str, TrackedSet]) -> Scores:
-    pairs = {name: (one.gold, one.predictions) for name, one in twins.items()}
+    pairs = {name: (twin.gold, twin.predictions) for name, twin in twins.items()}
     result = troth.checkdst((original.gold, original.predictions), pairs, profile="sgd", coref="patterns")
     scores = select_scores(result.scores, ("all",))
     return {key: score for key, score in scores.items() if key[0] != "jga"}  # of whole frames; `on_sgd` has the other
@@ -76,7 +76,7 @@ def on_multiwoz(tracker: str, data: Path, out: Path, dialogues: int) -> Scores:
 
 
 def select_scores(scores: Sequence[Score], groups: Sequence[str]) -> Scores:
-    return {(one.metric, one.group): one for one in scores if one.group in groups}
+    return {(score.metric, score.group): score for score in scores if score.group in groups}
 
 
 if __name__ == "__main__":

@@ -61,19 +61,19 @@ def main() -> None:
     rows = []
     for corpus, name in NAMES.items():
         gold = write_corpus(options.shared / "data/dst_more/dst_camrest_kvret_woz_test.jsonl.gz", corpus, work)
-        found = [score(gold, tracker, work) for tracker in TRACKERS]
-        rows += [[name, metric, *(scores[metric] for scores in found)] for metric in found[0]]
+        columns = [score_tracker(gold, tracker, work) for tracker in TRACKERS]
+        rows += [[name, metric, *(cells[metric] for cells in columns)] for metric in columns[0]]
     publish(options.work, "transfer", table(["test set", "metric", *TRACKERS], rows))
 
 
-def score(gold: Path, tracker: str, work: Path) -> dict[str, str]:
+def score_tracker(gold: Path, tracker: str, work: Path) -> dict[str, str]:
     """JGA and slot F1 of a tracker, by metric and profile."""
     (done,) = track(tracker, gold, work / f"{gold.parent.name}-{tracker}")
-    found: dict[str, str] = {}
+    cells: dict[str, str] = {}
     for profile in ("trade", "sgd"):
         result = troth.dst(done.gold, done.predictions, profile=profile, metrics="jga,slot_f1")
-        found |= {f"{one.metric}, `{profile}`": cell(one) for one in result.scores}
-    return found
+        cells |= {f"{score.metric}, `{profile}`": cell(score) for score in result.scores}
+    return cells
 
 
 def write_corpus(data: Path, corpus: str, work: Path) -> Path:

@@ -56,21 +56,21 @@ def main() -> None:
     parser.add_argument("--lm", default="embedded", help="language model of PMI-Faith")
     parser.add_argument("--cache", help="file of the model's answers")
     options = parser.parse_args()
-    claims = list(labelled(options.shared / f"data/wice/tokens_{options.split}.jsonl"))
+    claims = list(read_claims(options.shared / f"data/wice/tokens_{options.split}.jsonl"))
     nli, lm = models.nli("embedded", cache=options.cache), models.lm(options.lm, cache=options.cache)
-    learnt = learnt_doubts([Grounded("", one.document, one.text) for one in claims], nli)
+    learnt = learnt_doubts([Grounded("", claim.document, claim.text) for claim in claims], nli)
     columns = {
         "`doubt`": [
-            [word.doubt for word in doubts.doubted_words(one.document, one.text, found)]
-            for one, found in zip(claims, learnt, strict=True)
+            [word.doubt for word in doubts.doubted_words(claim.document, claim.text, supports)]
+            for claim, supports in zip(claims, learnt, strict=True)
         ],
-        "rules alone": [[word.doubt for word in doubts.doubted_words(one.document, one.text)] for one in claims],
-        "the model alone": [[doubt for one in found for doubt in one.doubts] for found in learnt],
-        "not in the document (`coverage`)": [absent(one) for one in claims],
+        "rules alone": [[word.doubt for word in doubts.doubted_words(claim.document, claim.text)] for claim in claims],
+        "the model alone": [[doubt for support in supports for doubt in support.doubts] for supports in learnt],
+        "not in the document (`coverage`)": [absent(claim) for claim in claims],
         "PMI-Faith's words": [[-ratio for ratio in row] for row in ratios(claims, lm)],
-        "always “not supported”": [[1.0] * len(one.words) for one in claims],
+        "always “not supported”": [[1.0] * len(claim.words) for claim in claims],
     }
-    rows = [[name, *measured(values, claims)] for name, values in columns.items()]
+    rows = [[name, *rate_words(values, claims)] for name, values in columns.items()]
     text = table(["words that are not supported", "AUROC", "F1"], rows)
     publish(options.work, f"words-{options.split}", f"{text}\n{table(*marking(options.shared, nli))}")
 
@@ -81,23 +81,23 @@ def marking(shared: Path, nli: Nli) -> tuple[list[str], list[list[str]]]:
     every, broken = faith_sets(shared, 300), corrupted(faith_sets(shared, 700), 80)
     for name in SUPPORTED:
         items = [item for item in every[name] if item.label]
-        found = learnt_doubts(items, nli)
-        rows.append([f"supported answers: {name}", *(marked_share(items, claims) for claims in (found, NO_MODEL))])
+        supports = learnt_doubts(items, nli)
+        rows.append([f"supported answers: {name}", *(marked_share(items, claims) for claims in (supports, NO_MODEL))])
     for kind in CHANGED:
-        found = learnt_doubts(broken[kind][1::2], nli)
-        rows.append([f"changed: {kind}", *(found_share(broken[kind], claims) for claims in (found, NO_MODEL))])
+        supports = learnt_doubts(broken[kind][1::2], nli)
+        rows.append([f"changed: {kind}", *(found_share(broken[kind], claims) for claims in (supports, NO_MODEL))])
     return ["marked", "with the model", "rules alone"], rows
 
 
-def labelled(path: Path) -> Iterator[Claim]:
+def read_claims(path: Path) -> Iterator[Claim]:
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         words = ["_".join(word.split()) or "_" for word in row["claim_tokens"]]  # white space is between words alone
-        yield Claim(words, "\n\n".join(row["evidence"]), [int(one) for one in row["non_supported_spans"]])
+        yield Claim(words, "\n\n".join(row["evidence"]), [int(label) for label in row["non_supported_spans"]])
 
 
 def learnt_doubts(items: Sequence[Grounded], nli: Nli) -> list[tuple[ClaimSupport, ...]]:
-    """What `faith` finds of each answer's sentences, with the doubt of their words."""
+    """The claims that `faith` finds in each answer, with the doubt of their words."""
     faith = make_faith(nli)
     faith.score(items)
     return [faith.claims(item) for item in items]
@@ -107,8 +107,8 @@ def marked_share(items: Sequence[Grounded], claims: Iterable[tuple[ClaimSupport,
     """The share of words that are marked."""
     marked = [
         word.unsupported
-        for item, found in zip(items, claims, strict=False)
-        for word in doubts.doubted_words(item.document, item.response, found)
+        for item, supports in zip(items, claims, strict=False)
+        for word in doubts.doubted_words(item.document, item.response, supports)
     ]
     return f"{100 * sum(marked) / len(marked):.1f} % of {len(marked)}"
 
@@ -117,9 +117,10 @@ def found_share(pairs: Sequence[Grounded], claims: Iterable[tuple[ClaimSupport, 
     """The share of corrupted answers in which a changed word is marked; each follows the answer it was made from."""
     right, wrong = pairs[::2], pairs[1::2]
     caught = 0
-    for before, after, found in zip(right, wrong, claims, strict=False):
+    for before, after, supports in zip(right, wrong, claims, strict=False):
         known = set(before.response.split())
-        marked = {word.text for word in doubts.doubted_words(after.document, after.response, found) if word.unsupported}
+        words = doubts.doubted_words(after.document, after.response, supports)
+        marked = {word.text for word in words if word.unsupported}
         changed = {word for word in after.response.split() if word not in known} or set(after.response.split())
         caught += bool(marked & changed)
     return f"{100 * caught / len(wrong):.0f} % of {len(wrong)}"
@@ -135,13 +136,13 @@ def ratios(claims: Sequence[Claim], lm: Lm) -> list[list[float]]:
     for number, claim in enumerate(claims):
         best = passages(claim.document).best(claim.text, doubts.WINDOW, doubts.WINDOWS)
         items.append(Grounded(str(number), "\n".join(window.text for window in best), claim.text))
-    made = []
-    for claim, faith in zip(claims, measure(items, lm), strict=True):
-        made.append([word.ratio or 0.0 for word in measure_words(claim.text, faith)])
-    return made
+    return [
+        [word.ratio or 0.0 for word in measure_words(claim.text, faith)]
+        for claim, faith in zip(claims, measure(items, lm), strict=True)
+    ]
 
 
-def measured(values: Sequence[Sequence[float]], claims: Sequence[Claim]) -> list[str]:
+def rate_words(values: Sequence[Sequence[float]], claims: Sequence[Claim]) -> list[str]:
     flat = [(value, label) for row, claim in zip(values, claims, strict=True) for value, label in
             zip(row, claim.labels, strict=True)]  # fmt: skip
     area = stats.auroc([value for value, _ in flat], [label for _, label in flat])
@@ -150,18 +151,18 @@ def measured(values: Sequence[Sequence[float]], claims: Sequence[Claim]) -> list
         [pair for row, claim in zip(values[i::2], claims[i::2], strict=True) for pair in
          zip(row, claim.labels, strict=True)] for i in (0, 1)
     ]  # fmt: skip
-    right = said = wanted = 0
-    for chosen_on, used_on in (halves, halves[::-1]):
-        at = max(sorted({value for value, _ in chosen_on}), key=lambda t: f1(chosen_on, t))
-        found = [label for value, label in used_on if value >= at]
-        right, said = right + sum(found), said + len(found)
-        wanted += sum(label for _, label in used_on)
-    return [f"{area:.3f}", f"{2 * right / (said + wanted):.3f}"]
+    right = marked = wanted = 0
+    for dev, test in (halves, halves[::-1]):
+        at = max(sorted({value for value, _ in dev}), key=lambda t: f1(dev, t))
+        labels = [label for value, label in test if value >= at]
+        right, marked = right + sum(labels), marked + len(labels)
+        wanted += sum(label for _, label in test)
+    return [f"{area:.3f}", f"{2 * right / (marked + wanted):.3f}"]
 
 
 def f1(pairs: Sequence[tuple[float, int]], at: float) -> float:
-    found = [label for value, label in pairs if value >= at]
-    return 2 * sum(found) / (len(found) + sum(label for _, label in pairs))
+    labels = [label for value, label in pairs if value >= at]
+    return 2 * sum(labels) / (len(labels) + sum(label for _, label in pairs))
 
 
 if __name__ == "__main__":
