@@ -271,7 +271,7 @@ def test_a_service_without_templates_is_named(
     train_response(
         data, tmp_path / "run", model=tiny("llama"), templates=tmp_path / "templates", fit={"steps": 1}, length=96
     )
-    assert "no templates for Sights_1, Stays_1: generic sentences stand in their place" in capsys.readouterr().err
+    assert "no templates for Sights_1, Stays_1: generic sentences are used in their place" in capsys.readouterr().err
 
 
 def test_bad_input_is_one_line(

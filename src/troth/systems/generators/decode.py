@@ -57,14 +57,13 @@ def nbest(
     done = 0
     with bar("generating") as progress, torch.inference_mode():
         for mixed in plan_batches(lengths, ROOM):
-            batch = sorted(mixed, key=lambda place: not marks[place])  # the others are a slice, not scattered rows
-            rows = torch.tensor([marks[place] for place in batch])
-            search = _Search(network, [list(sources[place]) for place in batch], beams, prefix, rows)
-            search.changed = changed
-            for place, found in zip(batch, search.run(), strict=True):
-                texts = network.tokenizer.batch_decode([tokens for _, tokens in found], skip_special_tokens=True)
-                pairs = zip(texts, found, strict=True)
-                answers[place] = [ScoredText(str(text).strip(), score) for text, (score, _) in pairs]
+            batch = sorted(mixed, key=lambda index: not marks[index])  # the others are a slice, not scattered rows
+            rows = torch.tensor([marks[index] for index in batch])
+            search = _Search(network, [list(sources[index]) for index in batch], beams, prefix, rows, changed=changed)
+            for index, answer in zip(batch, search.run(), strict=True):
+                texts = network.tokenizer.batch_decode([tokens for _, tokens in answer], skip_special_tokens=True)
+                pairs = zip(texts, answer, strict=True)
+                answers[index] = [ScoredText(str(text).strip(), score) for text, (score, _) in pairs]
             done += len(batch)
             progress(done, len(sources))
     return answers
@@ -74,33 +73,41 @@ class _Search:
     """One batch: `rows` says which prompts have the prefixes."""
 
     def __init__(
-        self, network: TextNetwork, prompts: Sequence[list[int]], beams: int, prefix: Prefixed | None, rows: Any
+        self,
+        network: TextNetwork,
+        prompts: Sequence[list[int]],
+        beams: int,
+        prefix: Prefixed | None,
+        rows: Any,
+        *,
+        changed: bool,
     ) -> None:
-        self.network, self.beams, self.prefix, self.rows = network, beams, prefix, rows
+        self.network, self.beams, self.prefix, self.rows, self.changed = network, beams, prefix, rows, changed
         self.model, self.decoder = network.module, network.decoder
         self.parameters = set(inspect.signature(self.model.forward).parameters)
         self.ids, self.mask = padded_tensors(prompts, network.padding, left=self.decoder)
-        self.places = list(range(len(prompts)))  # the prompts that are still searched
-        self.found: list[list[tuple[float, list[int]]]] = [[] for _ in prompts]
-        self.changed = False
+        self.prompts = list(range(len(prompts)))  # indexes of the prompts that are still searched
+        self.answers: list[list[tuple[float, list[int]]]] = [[] for _ in prompts]
         self.cache: Any = None
         self.encoded: Any = None
 
     def run(self) -> list[list[tuple[float, list[int]]]]:
         """The best answers to each prompt, as score and tokens; the token that ends an answer is left out."""
         logits = self._begin()
-        tokens = torch.empty(len(self.places), 1, 0, dtype=torch.long)  # prompts, beams, tokens so far
-        sums = torch.zeros(len(self.places), 1)
+        tokens = torch.empty(len(self.prompts), 1, 0, dtype=torch.long)  # prompts, beams, tokens so far
+        sums = torch.zeros(len(self.prompts), 1)
         for length in range(1, self.network.answer + 1):
             tokens, sums, origin = self._choose(logits, tokens, sums, length)
-            going = [n for n, place in enumerate(self.places) if not self._is_settled(place, float(sums[n, 0]), length)]
+            going = [
+                n for n, prompt in enumerate(self.prompts) if not self._is_settled(prompt, float(sums[n, 0]), length)
+            ]
             if not going or length == self.network.answer:
                 break
-            kept = torch.tensor(going)
-            tokens, sums, origin = tokens[kept], sums[kept], origin[kept]
-            self._reorder(origin.flatten(), kept)
+            unsettled = torch.tensor(going)
+            tokens, sums, origin = tokens[unsettled], sums[unsettled], origin[unsettled]
+            self._reorder(origin.flatten(), unsettled)
             logits = self._next(tokens[:, :, -1:].flatten(0, 1))
-        return [sorted(found, key=lambda one: -one[0])[: self.beams] for found in self.found]
+        return [sorted(answers, key=lambda answer: -answer[0])[: self.beams] for answers in self.answers]
 
     def _choose(self, logits: Any, tokens: Any, sums: Any, length: int) -> tuple[Any, Any, Any]:
         """The beams after one more token, and the row of the cache that each comes from; what ends is put aside."""
@@ -111,13 +118,13 @@ class _Search:
         beam, token = flat // size, flat % size
         last = length == self.network.answer
         ends = token == self.network.end
-        for number, place in enumerate(self.places):
+        for number, prompt in enumerate(self.prompts):
             for rank in range(min(self.beams, values.shape[1])):  # an end outside the best is no answer
                 if bool(ends[number, rank]) or last:
-                    said = tokens[number, beam[number, rank]].tolist()
-                    said += [] if bool(ends[number, rank]) else [int(token[number, rank])]
-                    self.found[place].append((float(values[number, rank]) / length, said))
-            self.found[place] = sorted(self.found[place], key=lambda one: -one[0])[: self.beams]
+                    answer = tokens[number, beam[number, rank]].tolist()
+                    answer += [] if bool(ends[number, rank]) else [int(token[number, rank])]
+                    self.answers[prompt].append((float(values[number, rank]) / length, answer))
+            self.answers[prompt] = sorted(self.answers[prompt], key=lambda answer: -answer[0])[: self.beams]
         values = values.masked_fill(ends, -torch.inf)
         sums, order = values.topk(min(self.beams, values.shape[1]), dim=1)
         beam, token = beam.gather(1, order), token.gather(1, order)
@@ -125,10 +132,10 @@ class _Search:
         before = tokens.flatten(0, 1)[origin]
         return torch.cat([before, token[:, :, None]], dim=2), sums, origin
 
-    def _is_settled(self, place: int, best: float, length: int) -> bool:
+    def _is_settled(self, prompt: int, best: float, length: int) -> bool:
         """Whether the answers of a prompt are final: no beam can still become one of them."""
-        found = self.found[place]
-        return len(found) >= self.beams and best / length <= found[-1][0]
+        answers = self.answers[prompt]
+        return len(answers) >= self.beams and best / length <= answers[-1][0]
 
     def _begin(self) -> Any:
         if self.decoder:
@@ -142,14 +149,14 @@ class _Search:
         start = self.model.generation_config.decoder_start_token_id if start is None else start
         return self._forward(torch.full((len(self.ids), 1), start))
 
-    def _reorder(self, origin: Any, kept: Any) -> None:
-        """The rows of the beams that go on; a prompt that is answered has none."""
+    def _reorder(self, origin: Any, unsettled: Any) -> None:
+        """Selects the rows of the remaining beams; a prompt that is answered has none."""
         if torch.equal(origin, torch.arange(len(self.mask))):  # every row stays in its place
             return
         self.cache.batch_select_indices(origin)
         self.mask = self.mask[origin]
         self.rows = self.rows[origin]
-        self.places = [self.places[number] for number in kept.tolist()]
+        self.prompts = [self.prompts[number] for number in unsettled.tolist()]
         if self.encoded is not None:
             self.encoded = self.encoded[origin]
 
@@ -160,18 +167,18 @@ class _Search:
 
     def _forward(self, tokens: Any) -> Any:
         """Logits of the last token."""
-        given: dict[str, Any] = {"attention_mask": self.mask, "past_key_values": self.cache, "use_cache": True}
+        inputs: dict[str, Any] = {"attention_mask": self.mask, "past_key_values": self.cache, "use_cache": True}
         if self.decoder:
-            given["input_ids"] = tokens
+            inputs["input_ids"] = tokens
             if "position_ids" in self.parameters:
-                given["position_ids"] = (self.mask.cumsum(1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
+                inputs["position_ids"] = (self.mask.cumsum(1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
             if "logits_to_keep" in self.parameters:
-                given["logits_to_keep"] = 1
+                inputs["logits_to_keep"] = 1
         else:
-            given["encoder_outputs"] = BaseModelOutput(last_hidden_state=self.encoded)
-            given["decoder_input_ids"] = tokens
+            inputs["encoder_outputs"] = BaseModelOutput(last_hidden_state=self.encoded)
+            inputs["decoder_input_ids"] = tokens
         with self._members():
-            return self.model(**given, return_dict=True).logits[:, -1]
+            return self.model(**inputs, return_dict=True).logits[:, -1]
 
     @contextmanager
     def _members(self) -> Iterator[None]:

@@ -29,7 +29,7 @@ _ROWS: ContextVar[slice | None] = ContextVar("tuned rows", default=None)
 
 @contextmanager
 def tune_rows(rows: slice | None) -> Iterator[None]:
-    """Within it, these rows of every batch are the fine-tuned model's."""
+    """Context in which these rows of every batch are computed by the fine-tuned model."""
     token = _ROWS.set(rows)
     try:
         yield
@@ -46,7 +46,7 @@ class WeightDifference:
         names = dict(base.named_parameters(remove_duplicate=False))
         self.numbers = 0  # bytes that the difference takes
         # All of it in one piece: small ones between what is used for a moment only would keep that memory from others.
-        room = torch.empty(sum(one.numel() for one in base.parameters() if one.dim() == 2), dtype=torch.int8)
+        room = torch.empty(sum(weight.numel() for weight in base.parameters() if weight.dim() == 2), dtype=torch.int8)
         matrices: dict[int, _Matrix] = {}
         vectors: dict[int, dict[str, Any]] = {}
         for name, value in _tensors(folder):
@@ -88,8 +88,8 @@ class _Matrix(Rounded):
         self.scale = change.abs().amax(dim=1).div_(127).clamp_(min=torch.finfo(change.dtype).tiny)
         whole = room.view(change.shape)
         for start in range(0, len(change), ROWS):
-            some = slice(start, start + ROWS)
-            whole[some] = (change[some] / self.scale[some, None]).round_().to(torch.int8)
+            part = slice(start, start + ROWS)
+            whole[part] = (change[part] / self.scale[part, None]).round_().to(torch.int8)
         self.turned = whole.t()
 
     def rows(self, ids: Any) -> Any:
@@ -104,23 +104,23 @@ def _hook(module: Any, matrices: dict[int, _Matrix], vectors: dict[str, Any]) ->
     bias = vectors.get("bias")
     change = None if bias is None or matrix is None else bias - module.bias.data
 
-    def product(_module: Any, given: Any, out: Any) -> Any:
+    def product(_module: Any, inputs: Any, out: Any) -> Any:
         rows = _ROWS.get()
         if rows is None or matrix is None:
             return out
         own = out[rows].view(-1, matrix.width)
-        matrix.add(own, given[0][rows].flatten(0, -2))
+        matrix.add(own, inputs[0][rows].flatten(0, -2))
         if change is not None:
             own += change
         return out
 
-    def lookup(_module: Any, given: Any, out: Any) -> Any:
+    def lookup(_module: Any, inputs: Any, out: Any) -> Any:
         rows = _ROWS.get()
         if rows is not None and matrix is not None:
-            out[rows] += matrix.rows(given[0][rows])
+            out[rows] += matrix.rows(inputs[0][rows])
         return out
 
-    def rerun_norm(own: Any, given: Any, out: Any) -> Any:
+    def rerun_norm(own: Any, inputs: Any, out: Any) -> Any:
         """A norm: the same module with the other vectors."""
         rows = _ROWS.get()
         if rows is None:
@@ -129,7 +129,7 @@ def _hook(module: Any, matrices: dict[int, _Matrix], vectors: dict[str, Any]) ->
         try:
             for name, value in vectors.items():
                 own._parameters[name].data = value
-            out[rows] = own.forward(given[0][rows])
+            out[rows] = own.forward(inputs[0][rows])
         finally:
             for name, value in before.items():
                 own._parameters[name].data = value
@@ -144,13 +144,13 @@ def _tensors(folder: Path) -> Iterator[tuple[str, Any]]:
         with path.open("rb") as file:
             header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
             start = file.tell()
-            for name, one in header.items():
+            for name, entry in header.items():
                 if name == "__metadata__":
                     continue
-                begin, end = one["data_offsets"]
+                begin, end = entry["data_offsets"]
                 file.seek(start + begin)
-                kind = KINDS.get(one["dtype"])
+                kind = KINDS.get(entry["dtype"])
                 if kind is None:
-                    what = f"weights of the type {one['dtype']} are not read"
+                    what = f"weights of the type {entry['dtype']} are not read"
                     raise UserError(what, file=str(path), hint="types that are: " + ", ".join(KINDS))
-                yield name, torch.frombuffer(bytearray(file.read(end - begin)), dtype=kind).view(one["shape"]).float()
+                yield name, torch.frombuffer(bytearray(file.read(end - begin)), dtype=kind).view(entry["shape"]).float()

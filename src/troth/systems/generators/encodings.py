@@ -1,4 +1,4 @@
-"""What a generator reads: the acts of a system turn as text, in one of three encodings (Kale and Rastogi 2020).
+"""The input of a generator: the acts of a system turn as text, in one of three encodings (Kale and Rastogi 2020).
 
 - `template`: T2G2's sentences, one for each act, by the templates of its service; where there is none, a generic one.
 - `naive`: acts, slots and values as they are, `offer ( hotel_name = Lantern Rooms )`.
@@ -33,7 +33,11 @@ class ResponseTurn(NamedTuple):
 
 def response_turns(corpus: ActCorpus) -> list[ResponseTurn]:
     """The system turns that have acts; an act that cannot be said is an error."""
-    frames = {(one.id, number): turn.frames for one in corpus.dialogues for number, turn in enumerate(one.turns)}
+    frames = {
+        (dialogue.id, number): turn.frames
+        for dialogue in corpus.dialogues
+        for number, turn in enumerate(dialogue.turns)
+    }
     turns = [ResponseTurn(turn, frames[turn.key]) for turn in corpus.turns if turn.acts]
     for turn in turns:
         bare = next((act for act, _ in turn.system.acts if not act.slot and (act.values or act.act in SLOTTED)), None)
@@ -51,10 +55,10 @@ def encode_acts(turn: ResponseTurn, schema: Schema, how: Encoding, templates: Te
 
 def _sentences(frames: Sequence[Frame], schema: Schema, templates: Templates) -> Iterator[str]:
     for frame in frames:
-        said = render_frame(frame, templates)
-        if any(sentence.act.act == "CONFIRM" for sentence in said):
+        sentences = render_frame(frame, templates)
+        if any(sentence.act.act == "CONFIRM" for sentence in sentences):
             yield CONFIRM
-        for sentence in said:
+        for sentence in sentences:
             yield generic_sentence(sentence.act, schema[frame.service]) if sentence.text is None else sentence.text
 
 
@@ -64,10 +68,10 @@ def generic_sentence(act: Act, service: Service) -> str:
     if act.act == "REQUEST":
         return f"What is the {name}{': ' + ' or '.join(act.values) if act.values else ''}?"
     if act.act == "OFFER_INTENT":
-        said = references.candidates(act, service)[0].removeprefix("Offer to ")
-        return f"Would you like to {said}?"
-    said = next(iter(references.candidates(act, service)), act.act.replace("_", " ").capitalize())
-    return said if said.endswith((".", "?")) else f"{said}."
+        offer = references.candidates(act, service)[0].removeprefix("Offer to ")
+        return f"Would you like to {offer}?"
+    text = next(iter(references.candidates(act, service)), act.act.replace("_", " ").capitalize())
+    return text if text.endswith((".", "?")) else f"{text}."
 
 
 def _linear(act: Act, service: Service, *, described: bool) -> str:

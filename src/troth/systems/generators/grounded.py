@@ -70,21 +70,21 @@ def train_grounded(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     folder, how = Folder(path_of(out)), fit_settings({**PAPER, **settings.fit}, settings.seed)
     items = _items(path_of(data), settings, settings.limit)
     dev = [] if settings.dev is None else _items(path_of(settings.dev), settings, settings.dev_limit)
-    place = folder_of(settings.model)
-    network = TextNetwork(place, length=settings.length, answer=settings.answer)
+    base = folder_of(settings.model)
+    network = TextNetwork(base, length=settings.length, answer=settings.answer)
     training_claim(record_arguments(settings, data=path_of(data)) | {"fit": dict(settings.fit)}).make(folder)
-    responder = Responder(ModelFiles(str(place), lambda: place), Store.at(None))
+    responder = Responder(ModelFiles(str(base), lambda: base), Store.at(None))
     reach = network.length + (network.answer if network.decoder else 0)
     responder.loaded = LoadedModel(network.tokenizer, network.module, reach)  # loaded once, and read by both
     model = TextLearner(network)
-    count = sum(one.numel() for one in network.module.parameters())
+    count = sum(weight.numel() for weight in network.module.parameters())
     card = {"kind": "grounded", "model": path_of(settings.model), "training": asdict(how)}
 
     def describe(kept: Folder, metrics: Metrics) -> None:
         (kept / CARD).write_bytes(encode_indented(card | {"metrics": metrics}))
 
     keys: dict[str, Key] = {BEST[0]: lambda metrics: -metrics["dev_loss"]} if dev else {}
-    learned, measured = ([_example(network, responder, item) for item in some] for some in (items, dev))
+    learned, measured = ([_example(network, responder, item) for item in part] for part in (items, dev))
     fitting = Fitting(
         model, learned, measured, None, keys, report_to(parse_names(settings.log_to), folder, asdict(how)), describe,
         {"training data": ordered_digest(items), "dev data": ordered_digest(dev)},
@@ -108,11 +108,8 @@ def _items(data: str, settings: GroundedTrainSettings, limit: int | None) -> lis
         else:
             empty += 1
     if not items:
-        hint = (
-            f"with an empty document: {format_count(empty, 'response')}"
-            if empty
-            else "see docs/formats.md for the layouts"
-        )
+        without = f"with an empty document: {format_count(empty, 'response')}"
+        hint = without if empty else "see docs/formats.md for the layouts"
         raise UserError("no response with a document in it", file=data, hint=hint)
     if empty:
         note(f"{data}: left out for lack of a document: {format_count(empty, 'response')}")
@@ -125,6 +122,6 @@ def _items(data: str, settings: GroundedTrainSettings, limit: int | None) -> lis
 
 
 def _example(network: TextNetwork, responder: Responder, item: Grounded) -> TextExample:
-    given = responder.context(item, network.answer).prompt.given
-    said = f" {item.response.strip()}" if network.decoder else item.response.strip()
-    return network.example(("", ""), said)._replace(source=array("i", given))
+    source = array("i", responder.context(item, network.answer).prompt.given)
+    response = f" {item.response.strip()}" if network.decoder else item.response.strip()
+    return network.example(("", ""), response)._replace(source=source)

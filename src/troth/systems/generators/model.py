@@ -34,8 +34,8 @@ def fingerprint(module: Any) -> str:
     digest = hashlib.blake2b(digest_size=8)
     for name, value in sorted(module.state_dict().items()):
         flat = value.detach().flatten()
-        some = flat[:: max(1, len(flat) // SAMPLED)][:SAMPLED].float().numpy()
-        digest.update(f"{name}{tuple(value.shape)}".encode() + some.tobytes())
+        sampled = flat[:: max(1, len(flat) // SAMPLED)][:SAMPLED].float().numpy()
+        digest.update(f"{name}{tuple(value.shape)}".encode() + sampled.tobytes())
     return digest.hexdigest()
 
 
@@ -52,7 +52,7 @@ class GeneratorModel(TextLearner):
 
     @property
     def count(self) -> int:
-        return sum(one.numel() for one in self.module.parameters())
+        return sum(weight.numel() for weight in self.module.parameters())
 
     @property
     def prefixes(self) -> Prefixed | None:
@@ -81,10 +81,12 @@ class ResponseGenerator:
     weights: str  # fingerprint of the network's weights
     prefixes: Prefixed | None = None
     templates: Templates = field(default_factory=dict)
-    difference: WeightDifference | None = None  # what training changed, where the network is the base
+    difference: WeightDifference | None = None  # the change by training, where the network is the base
 
     def sources(self, turns: Iterable[ResponseTurn], schema: Schema) -> list[Sequence[int]]:
-        return [source_of(self.network, encode_acts(one, schema, self.card.encoding, self.templates)) for one in turns]
+        return [
+            source_of(self.network, encode_acts(turn, schema, self.card.encoding, self.templates)) for turn in turns
+        ]
 
     def nbest(self, turns: Sequence[ResponseTurn], schema: Schema, *, beams: int = 4) -> list[list[ScoredText]]:
         return nbest(self.network, self.sources(turns, schema), beams=beams, prefix=self.prefixes,

@@ -86,41 +86,41 @@ def respond(model: Path | Sequence[Path], data: Path, out: Path, **options: Any)
     require("torch", "transformers", extra="neural")
     check_new(path_of(out))
     paths = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
-    named = dict(name_paths(paths, "generator"))
-    for path in named.values():
+    folders = dict(name_paths(paths, "generator"))
+    for path in folders.values():
         read_card(path)  # refuses a folder that is not a generator before the data is read
     read = corpus.read(data, settings.schema, format=settings.format)
     if settings.limit is not None:
-        ids = {one.id for one in draw(read.dialogues, settings.limit, settings.seed)}
+        ids = {dialogue.id for dialogue in draw(read.dialogues, settings.limit, settings.seed)}
         read = read._replace(turns=[turn for turn in read.turns if turn.dialogue in ids])
     turns = response_turns(read)
     if not turns:
         raise UserError("no system turn with acts in it", file=path_of(data), hint="is it the right data?")
-    systems = open_generators(named, settings)
+    systems = open_generators(folders, settings)
     start = time.monotonic()
     lists = decode_systems(systems, turns, read.schema, settings.beams)
     seconds = time.monotonic() - start
     count = settings.count or settings.beams
-    merged = [_merge({name: found[:count] for name, found in mine.items()}) for mine in lists]
+    merged = [_merge({name: texts[:count] for name, texts in by_system.items()}) for by_system in lists]
     choices: list[Choice] | None = None
     nli = corpus.open_model(settings.nli, settings.cache) if settings.rerank or len(systems) > 1 else None
     with new_file(path_of(out)) as file:
         if nli is not None:
-            listed = [_list(turn, some) for turn, some in zip(turns, merged, strict=True)]
-            choices = rerank_all(listed, nli, gated=settings.gated)
-            for turn, one in zip(turns, choices, strict=True):
-                file.write(encode_choice(*turn.system.key, one))
+            nbests = [_to_nbest(turn, candidates) for turn, candidates in zip(turns, merged, strict=True)]
+            choices = rerank_all(nbests, nli, gated=settings.gated)
+            for turn, choice in zip(turns, choices, strict=True):
+                file.write(encode_choice(*turn.system.key, choice))
         else:
-            for turn, some in zip(turns, merged, strict=True):
-                file.write(_line(turn, some))
+            for turn, candidates in zip(turns, merged, strict=True):
+                file.write(_line(turn, candidates))
     descriptions = corpus.classify_descriptions(read.schema)
     return Responses(
         turns=len(turns),
         systems=tuple(systems),
-        models=len({id(one.network) for one in systems.values()}),
+        models=len({id(system.network) for system in systems.values()}),
         seconds=round(seconds, 3),
-        changed=None if choices is None else sum(one.choice != one.likeliest for one in choices),
-        faithful=None if choices is None else sum(one.fidelity == one.acts for one in choices),
+        changed=None if choices is None else sum(choice.choice != choice.likeliest for choice in choices),
+        faithful=None if choices is None else sum(choice.fidelity == choice.acts for choice in choices),
         signature=None if nli is None or choices is None else signature(
             "rerank", RerankRecipe.for_model(nli, gated=settings.gated, augment="never", descriptions=descriptions),
             n=len(choices),
@@ -138,9 +138,8 @@ def open_generators(paths: Mapping[str, str], settings: RespondSettings) -> dict
     systems: dict[str, ResponseGenerator] = {}
     for name in _order(cards):
         beside = () if settings.exact and cards[name].method == "ft" else tuple(systems.values())
-        one = open_generator(paths[name], base=settings.base, beside=beside)
-        one.templates.update(more)
-        systems[name] = one
+        systems[name] = open_generator(paths[name], base=settings.base, beside=beside)
+        systems[name].templates.update(more)
     return {name: systems[name] for name in paths}
 
 
@@ -158,26 +157,27 @@ def decode_systems(
 
     lists: list[dict[str, list[ScoredText]]] = [{} for _ in turns]
     shared: dict[int, list[str]] = {}
-    for name, one in systems.items():
-        shared.setdefault(id(one.network), []).append(name)
+    for name, system in systems.items():
+        shared.setdefault(id(system.network), []).append(name)
     for names in shared.values():
-        for go in _decoding_groups([(name, systems[name]) for name in names]):
-            sources = [source for _, one in go for source in one.sources(turns, schema)]
-            flags = [one.prefixes is not None for _, one in go for _ in turns]
-            changed = any(one.difference is not None for _, one in go)
-            prefix = next((one.prefixes for _, one in go if one.prefixes is not None), None)
-            answers = iter(nbest(go[0][1].network, sources, beams=beams, prefix=prefix, flags=flags, changed=changed))
-            for name, _ in go:
-                for mine in lists:
-                    mine[name] = next(answers)
-    return [{name: mine[name] for name in systems} for mine in lists]
+        for group in _decoding_groups({name: systems[name] for name in names}):
+            members = [systems[name] for name in group]
+            sources = [source for system in members for source in system.sources(turns, schema)]
+            flags = [system.prefixes is not None for system in members for _ in turns]
+            changed = any(system.difference is not None for system in members)
+            prefix = next((system.prefixes for system in members if system.prefixes is not None), None)
+            answers = iter(nbest(members[0].network, sources, beams=beams, prefix=prefix, flags=flags, changed=changed))
+            for name in group:
+                for by_system in lists:
+                    by_system[name] = next(answers)
+    return [{name: by_system[name] for name in systems} for by_system in lists]
 
 
-def _decoding_groups(members: list[tuple[str, ResponseGenerator]]) -> list[list[tuple[str, ResponseGenerator]]]:
-    """Groups of systems to decode together: those without prefixes with the first that has some; others alone."""
-    plain = [member for member in members if member[1].prefixes is None]
-    tuned = [member for member in members if member[1].prefixes is not None]
-    return [one for one in ([*plain, *tuned[:1]], *([member] for member in tuned[1:])) if one]
+def _decoding_groups(systems: Mapping[str, ResponseGenerator]) -> list[list[str]]:
+    """Names of systems to decode together: those without prefixes with the first that has some; others one by one."""
+    plain = [name for name, system in systems.items() if system.prefixes is None]
+    tuned = [name for name, system in systems.items() if system.prefixes is not None]
+    return [[*plain, *tuned[:1]], *([name] for name in tuned[1:])]
 
 
 class _Merged(msgspec.Struct):
@@ -188,25 +188,23 @@ class _Merged(msgspec.Struct):
 
 def _merge(lists: Mapping[str, Sequence[ScoredText]]) -> list[_Merged]:
     """One list, the likeliest first; a text that several systems give is in it once, with its highest score."""
-    found: dict[str, _Merged] = {}
-    for system, some in lists.items():
-        for text, score in some:
-            known = found.setdefault(text, _Merged(text, score, system))
+    merged: dict[str, _Merged] = {}
+    for system, texts in lists.items():
+        for text, score in texts:
+            known = merged.setdefault(text, _Merged(text, score, system))
             known.score = max(known.score, score)
             if system not in known.system.split("+"):
                 known.system += f"+{system}"
-    return sorted(found.values(), key=lambda one: -one.score)
+    return sorted(merged.values(), key=lambda candidate: -candidate.score)
 
 
-def _list(turn: ResponseTurn, some: Sequence[_Merged]) -> Nbest:
-    return Nbest(
-        tuple(one.text for one in some), turn.system.acts, turn.system.previous, tuple(one.score for one in some),
-        tuple(one.system for one in some),
-    )  # fmt: skip
+def _to_nbest(turn: ResponseTurn, candidates: Sequence[_Merged]) -> Nbest:
+    texts, scores, systems = zip(*((each.text, each.score, each.system) for each in candidates), strict=True)
+    return Nbest(texts, turn.system.acts, turn.system.previous, scores, systems)
 
 
-def _line(turn: ResponseTurn, some: Sequence[_Merged]) -> bytes:
+def _line(turn: ResponseTurn, merged: Sequence[_Merged]) -> bytes:
     dialogue, number = turn.system.key
-    candidates = [{"text": one.text, "score": one.score} for one in some]
-    row = {"dialogue": dialogue, "turn": number, "response": some[0].text, "candidates": candidates}
+    candidates = [{"text": each.text, "score": each.score} for each in merged]
+    row = {"dialogue": dialogue, "turn": number, "response": merged[0].text, "candidates": candidates}
     return msgspec.json.encode(row) + b"\n"

@@ -74,7 +74,7 @@ class TrainedGenerator(msgspec.Struct, frozen=True):
 
     folder: str
     steps: int
-    trained: int  # numbers that were trained,
+    trained: int  # numbers that were trained
     parameters: int  # all parameters
     best: dict[str, float]  # by the folder of a kept model: the value that it was kept for
 
@@ -105,13 +105,13 @@ def train_response(data: Path, out: Path, **options: Any) -> TrainedGenerator:
     read = ActCorpus(dialogues, [turn for turn in read.turns if turn.dialogue in ids], read.schema)
     turns = response_turns(read)
     if settings.encoding == "template":
-        _tell(turns, templates)
+        _note_missing_templates(turns, templates)
     torch.manual_seed(settings.seed)  # of the networks of prefixes
     network = TextNetwork(folder_of(settings.model), length=settings.length, answer=settings.answer)
     card = GeneratorCard(settings.method, settings.encoding, _whole(settings.model), fingerprint(network.module),
                          settings.length, settings.answer, training=asdict(how))  # fmt: skip
     model = GeneratorModel(network, settings.method)
-    every = sum(one.numel() for one in network.module.parameters())
+    every = sum(weight.numel() for weight in network.module.parameters())
     note(f"{model.count:,} of {every + model.count * (settings.method == 'pt'):,} numbers are trained")
     learned = [_example(network, turn, read, card, templates) for turn in turns if turn.system.gold.strip()]
     evaluation = None if settings.dev is None else ResponseEvaluation(settings, card, templates)
@@ -123,7 +123,7 @@ def train_response(data: Path, out: Path, **options: Any) -> TrainedGenerator:
         None if evaluation is None else lambda: evaluation(model),
         {} if evaluation is None else KEYS,
         report_to(parse_names(settings.log_to), folder, asdict(how)),
-        lambda place, metrics: describe(place, msgspec.structs.replace(card, metrics=metrics), templates),
+        lambda kept, metrics: describe(kept, msgspec.structs.replace(card, metrics=metrics), templates),
         {
             "training data": ordered_digest([*read.dialogues, read.schema, templates]),
             "dev data": ordered_digest([] if evaluation is None else [*evaluation.corpus.dialogues]),
@@ -146,7 +146,7 @@ class ResponseEvaluation:
         self.corpus = corpus.read(path_of(settings.dev or ""), format=settings.format)
         turns = {turn.system.key: turn for turn in response_turns(self.corpus)}
         drawn = corpus.shuffle_turns([turn.system for turn in turns.values()], settings.seed)[: settings.dev_limit]
-        self.turns = [turns[one.key] for one in drawn if one.gold.strip()]
+        self.turns = [turns[turn.key] for turn in drawn if turn.gold.strip()]
         if not self.turns:
             raise UserError("no system turn with acts and words in it", file=path_of(settings.dev or ""))
         self.nli = corpus.open_model(settings.nli, settings.cache)
@@ -157,7 +157,7 @@ class ResponseEvaluation:
             pool=tamper.collect_values(self.corpus.dialogues),
             validate=False,
         )
-        if not any(one.hypotheses for mine in self.references for one in mine):
+        if not any(reference.hypotheses for references in self.references for reference in references):
             what = "no act in it that SGSAcc can judge"
             raise UserError(what, file=path_of(settings.dev or ""), hint="draw more turns, or name other dialogues")
 
@@ -169,11 +169,11 @@ class ResponseEvaluation:
 
         sources = [source_of(model.network, self._text(turn)) for turn in self.turns]
         answers = nbest(model.network, sources, beams=1, prefix=model.prefixes)
-        texts = [found[0].text for found in answers]
+        texts = [likeliest.text for likeliest, *_ in answers]
         systems = [turn.system for turn in self.turns]
         verdicts = sgsacc.verdicts(systems, self.references, texts, self.nli)
         judged = [[one.entailed for one in mine if one.reference is not None] for mine in verdicts]
-        right = [all(mine) for mine in judged if mine]  # a turn that no rule fits has no part in SGSAcc
+        right = [all(mine) for mine in judged if mine]  # SGSAcc leaves out a turn that no rule fits
         wrong = [
             bool(ser.missing_values(ser.due_values(turn.frames, self.slots), text))
             for turn, text in zip(self.turns, texts, strict=True)
@@ -194,8 +194,8 @@ def _whole(model: Path) -> str:
     return str(Folder(text).resolve()) if Folder(text).exists() else text
 
 
-def _tell(turns: Sequence[ResponseTurn], templates: Templates) -> None:
+def _note_missing_templates(turns: Sequence[ResponseTurn], templates: Templates) -> None:
     services = sorted({frame.service for turn in turns for frame in turn.frames} - templates.keys())
     if services:
         more = f" and {len(services) - 3} more" if len(services) > 3 else ""
-        note(f"no templates for {', '.join(services[:3])}{more}: generic sentences stand in their place")
+        note(f"no templates for {', '.join(services[:3])}{more}: generic sentences are used in their place")
