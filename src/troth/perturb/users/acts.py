@@ -174,7 +174,7 @@ def _is_plural(word: str) -> bool:
 def _draw(phrases: Sequence[str], rng: Random, **words: str) -> str:
     """A phrase with its blanks filled in; the words are text and are not read as blanks."""
     parts = re.split(r"\{(\w+)\}", rng.choice(phrases))
-    return "".join(words[part] if place % 2 else part for place, part in enumerate(parts))
+    return "".join(words[part] if index % 2 else part for index, part in enumerate(parts))
 
 
 @cache

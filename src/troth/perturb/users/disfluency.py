@@ -312,7 +312,7 @@ def value_shape(value: str) -> str:
     ('0th', 'month 0th', True)
     """
     words = [_shape_of_word(word) for word in value.lower().replace(",", " ,").split()]
-    return " ".join(word for place, word in enumerate(words) if not place or word != words[place - 1])
+    return " ".join(word for index, word in enumerate(words) if not index or word != words[index - 1])
 
 
 def _shape_of_word(word: str) -> str:

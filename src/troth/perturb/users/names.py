@@ -98,7 +98,7 @@ class _Words(dict[str, str]):
         for attempt in range(2 * TRIES):
             if self.spoken:
                 first = attempt % 2 if word[0] in _VOWELS else 1 - attempt % 2
-                new = "".join([self.rng.choice((_VOWELS, _SPOKEN)[(place + first) % 2]) for place in range(size)])
+                new = "".join([self.rng.choice((_VOWELS, _SPOKEN)[(index + first) % 2]) for index in range(size)])
             elif attempt < TRIES:  # every n-th letter, cyclically: each once, since stride and size share no factor
                 stride = strides[int(random() * len(strides))]
                 new = (mixed * (stride + 1))[int(random() * size) :: stride][:size]

@@ -186,8 +186,8 @@ def _refusal_reason(turn: Turn) -> str | None:
 def _keep_entailed(drafts: Mapping[int, _Draft], fit: dict[int, Turn], entails: Entails | None) -> dict[int, Turn]:
     if entails is None or not fit:
         return fit
-    there = [(drafts[index].turn.text, new.text) for index, new in fit.items()]
-    held = entails([*there, *((b, a) for a, b in there)])  # both directions
+    pairs = [(drafts[index].turn.text, new.text) for index, new in fit.items()]
+    held = entails([*pairs, *((new, old) for old, new in pairs)])  # both directions
     return {index: new for i, (index, new) in enumerate(fit.items()) if held[i] and held[i + len(fit)]}
 
 

@@ -115,11 +115,11 @@ def perturb(data: Path, out: Path, **options: Any) -> Perturbation:
     if not families:
         raise UserError("no perturbation is named", hint="known: " + ", ".join(sorted(FAMILIES)))
     if settings.nli is not None and not any(family.takes_nli for family in families.values()):
-        able = ", ".join(name for name in FAMILIES if FAMILIES.load(name).takes_nli)
-        raise UserError("an entailment model is named, and no family takes one", hint=f"families that do: {able}")
+        names = ", ".join(name for name in FAMILIES if FAMILIES.load(name).takes_nli)
+        raise UserError("an entailment model is named, and no family takes one", hint=f"families that do: {names}")
     if settings.lm is not None and not any(family.takes_lm for family in families.values()):
-        able = ", ".join(name for name in FAMILIES if FAMILIES.load(name).takes_lm)
-        raise UserError("a language model is named, and no family takes one", hint=f"families that do: {able}")
+        names = ", ".join(name for name in FAMILIES if FAMILIES.load(name).takes_lm)
+        raise UserError("a language model is named, and no family takes one", hint=f"families that do: {names}")
     path, format = path_of(data), settings.format or readers.detect(path_of(data))
     with error_context(file=path):
         target = readers.writable(settings.to or format)
@@ -129,13 +129,13 @@ def perturb(data: Path, out: Path, **options: Any) -> Perturbation:
     with new_folder(path_of(out)) as part, bar("perturbing") as step:  # an error if it exists, before a model is opened
         lm = models.lm(settings.lm, cache=settings.cache) if isinstance(settings.lm, str) else settings.lm
         nli = "embedded" if settings.nli is None and lm is not None else settings.nli
-        model = models.nli(nli, cache=settings.cache) if isinstance(nli, str) else nli
-        alone = model is not None or (forks() and source.is_parquet(path))
-        workers = 1 if alone else settings.workers
+        judge = models.nli(nli, cache=settings.cache) if isinstance(nli, str) else nli
+        in_one_process = judge is not None or (forks() and source.is_parquet(path))
+        workers = 1 if in_one_process else settings.workers
         parts = parallel_map(partial(_inventory, path, format), files, workers)
         known = merge_inventories((*parts, inventory((), services)))
         files_out = part if format == target.name == "sgd" else None
-        task = _Task(path, format, settings.seed, families, known, files_out, model, lm)
+        task = _Task(path, format, settings.seed, families, known, files_out, judge, lm)
         total = _Share(list(families))
 
         def dialogues() -> Iterator[Dialogue]:
@@ -151,7 +151,7 @@ def perturb(data: Path, out: Path, **options: Any) -> Perturbation:
         document = source.find_beside(path, source.SCHEMA) if schema is None else source.first(schema)
         if document is not None:
             (part / source.SCHEMA).write_bytes(document.data)
-        effects = [total.effect(name, family, model, lm) for name, family in families.items()]
+        effects = [total.effect(name, family, judge, lm) for name, family in families.items()]
         counts = total.counts["dialogues"], total.counts["turns"]
         user_turns = total.counts["user turns"]
         done = Perturbation(__version__, path, format, settings.seed, *counts, tuple(effects), user_turns)
@@ -212,9 +212,9 @@ class _Task:
         """All families, one after the other, with counts of their changes."""
         after = dialogue
         for name, family in self.families.items():
-            given: dict[str, Any] = {"entails": self._entails} if family.takes_nli and self.model else {}
-            given |= {"lm": self.lm} if family.takes_lm and self.lm else {}
-            twin: Twin = family.perturb(after, generator(self.seed, name, dialogue.id), self.known, **given)
+            options: dict[str, Any] = {"entails": self._entails} if family.takes_nli and self.model else {}
+            options |= {"lm": self.lm} if family.takes_lm and self.lm else {}
+            twin: Twin = family.perturb(after, generator(self.seed, name, dialogue.id), self.known, **options)
             after = twin.dialogue
             user_turns = sum(dialogue.turns[index].speaker == "USER" for index in twin.turns)
             share.changed[name].update(
