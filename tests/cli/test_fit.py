@@ -75,6 +75,34 @@ def test_refused(troth: Troth, tmp_path: Path, options: list[str], said: str) ->
     assert not (tmp_path / "curves.doc").exists()
 
 
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ("nope.jsonl", "nope.jsonl: no such file or folder"),
+        ("unlabelled.jsonl", "unlabelled.jsonl: no response has a label"),
+        ("dev.jsonl", "dev has the same content as the test file"),
+    ],
+)
+def test_an_error_in_transfer_data_writes_nothing(troth: Troth, tmp_path: Path, other: str, said: str) -> None:
+    data, out, curves = labelled(tmp_path / "dev.jsonl"), tmp_path / "c.json", tmp_path / "c.csv"
+    (tmp_path / "unlabelled.jsonl").write_text('{"id": "1", "document": "a tram", "response": "a tram"}\n')
+    result = troth(
+        "meta", "fit", data, "--metrics", "coverage", "--transfer", str(tmp_path / other), "--curves", str(curves),
+        "--out", str(out),
+    )  # fmt: skip
+    assert (result.code, said in result.err) == (2, True), result.err
+    assert not out.exists()
+    assert not curves.exists()
+
+
+def test_two_outputs_of_one_name(troth: Troth, tmp_path: Path) -> None:
+    data, out = labelled(tmp_path / "dev.jsonl"), tmp_path / "c.csv"
+    same = ["--curves", str(tmp_path / "." / "c.csv"), "--out", str(out)]
+    result = troth("meta", "fit", data, "--metrics", "coverage", *same)
+    assert (result.code, "c.csv: is named for two outputs (name a file for each)" in result.err) == (2, True)
+    assert not out.exists()
+
+
 def test_an_absolute_gate(fine: Troth, troth: Troth, tmp_path: Path) -> None:
     """Eight of twelve are faithful: above 20% for sure, below 99% for sure, and around 70% nobody knows."""
     data, calibration, run = labelled(tmp_path / "dev.jsonl"), str(tmp_path / "c.json"), str(tmp_path / "run")

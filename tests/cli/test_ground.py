@@ -166,6 +166,8 @@ def test_meta_eval_json(fine: Troth, data: str) -> None:
         (("ground", "none.jsonl"), "none.jsonl: no such file or folder"),
         (("ground", "{data}", "--format", "begn"), "no format of grounded responses is called 'begn'"),
         (("ground", "{data}", "--rows", "{data}"), "data.jsonl: exists already"),
+        (("ground", "{data}", "--rows", "{data}.new", "--words", "{data}.new"), "is named for two outputs"),
+        (("ground", "{data}", "--rows", "{data}.new", "--out", "{data}.new"), "is named for two outputs"),
         (("ground", "{data}", "--calibration", "{data}"), "data.jsonl: not a calibration"),
         (("meta", "eval", "{data}", "--to", "html"), "'html' is not one of 'plain', 'markdown', 'latex', 'csv'"),
         (("meta", "fit", "{data}"), "Missing option '--out'"),

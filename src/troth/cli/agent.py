@@ -50,8 +50,9 @@ def score(transcripts: tuple[str, ...], examples: int, findings: str | None, jso
     """
     from troth.agents.findings import findings_behind
     from troth.agents.score import agent as run
-    from troth.storage.files import check_new
+    from troth.storage.files import check_distinct, check_new
 
+    check_distinct(findings, settings["out"])
     if findings is not None:
         check_new(findings)
     result = run(*transcripts, **settings)

@@ -109,6 +109,7 @@ def agree(
     from troth.meta.people.agreement import agree as run
     from troth.storage import files
 
+    files.check_distinct(disagreements, settings["out"])
     if disagreements is not None:
         files.check_new(disagreements)
     result = run(*sheets, key=key, **settings)

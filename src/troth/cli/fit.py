@@ -44,21 +44,28 @@ def fit(
     unfaithful. Without --recall or --precision the threshold has the best F1 of the faithful, as in PMI-Faith's paper;
     where faults are rare, that lets most of them pass.
     """
+    from troth.grounding.calibration import save
     from troth.grounding.metrics import Models
-    from troth.meta.labels.evaluate import evaluate
+    from troth.meta.labels.evaluate import check_labelled, evaluate
     from troth.meta.labels.evaluate import fit as run
+    from troth.storage.files import check_distinct, check_new
 
+    check_distinct(out, curves)
+    check_new(out)
     if curves is not None:
         _check_curves(curves)
     settings["models"] = Models(**models)
-    calibration = run(*dev, out=out, **settings)
-    if curves is not None:
-        _write_curves(calibration, curves)
+    for data in transfer:
+        check_labelled(data, **settings)
+    calibration = run(*dev, **settings)
     transfers: dict[str, dict[str, Score]] = {}
     for data in transfer:
         result = evaluate(data, dev=dev, **settings)
         declared = {metric.name for metric in result.metrics if metric.of in TRANSFERRED}
         transfers[data] = {s.metric: s for s in result.scores if s.group == "all" and s.metric in declared}
+    save(calibration, out)
+    if curves is not None:
+        _write_curves(calibration, curves)
     if json:
         every = [score for scores in transfers.values() for score in scores.values()]
         show.json({"calibration": calibration, "transfer": every} if transfer else calibration)

@@ -45,7 +45,7 @@ def ground(
     from troth.grounding.explorer import write_rows
     from troth.grounding.metrics import Models
     from troth.grounding.score import ground as run
-    from troth.storage.files import check_new
+    from troth.storage.files import check_distinct, check_new
 
     if statistics:
         if settings["columns"]:
@@ -54,6 +54,7 @@ def ground(
             )
         _show_statistics(data, settings["format"], json)
         return
+    check_distinct(rows, words, settings["out"])
     for file in filter(None, (rows, words)):
         check_new(file)
     opened = Models(**models)

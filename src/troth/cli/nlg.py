@@ -33,9 +33,11 @@ def nlg(gold: str, responses: tuple[str, ...], explain: int, acts: str | None, j
     is a file, or NAME=FILE: JSONL, CSV, or one response per line.
     """
     from troth.responses.score import nlg as run
+    from troth.storage.files import check_distinct
 
     if json and explain:
         raise UserError("--explain is for reading, --json for programs", hint="--acts FILE writes every act as JSON")
+    check_distinct(acts, settings["out"])
     if acts is not None:
         _check_acts(acts, settings["metrics"])
     result = run(gold, *responses, **settings)

@@ -31,6 +31,7 @@ def rerank(gold: str, examples: int, lost: str | None, json: bool, **settings: A
     from troth.meta.trials.rerank import rerank as run
     from troth.storage import files
 
+    files.check_distinct(lost, settings["out"])
     if lost is not None:
         files.check_new(lost)
     result = run(gold, **settings)

@@ -35,6 +35,19 @@ def check_new(out: str, kind: str = "file") -> Path:
     return target
 
 
+def check_distinct(*outputs: str | None) -> None:
+    """Checks, before any work is done, that no two outputs of a command have the same path; None: not asked for."""
+    paths: set[str] = set()
+    for output in outputs:
+        if output is None:
+            continue
+        with writing(output, OTHER_NAME):
+            path = os.path.realpath(output)
+        if path in paths:
+            raise UserError("is named for two outputs", file=output, hint="name a file for each")
+        paths.add(path)
+
+
 def check_replaceable(out: str, foreign: Callable[[Path], str | None]) -> Path:
     """Checks, before any work is done, that an existing file or folder belongs to troth and can be replaced.
 

@@ -93,17 +93,17 @@ def evaluate(*data: Path, **options: Any) -> Result:
     dev = [settings.dev] if isinstance(settings.dev, str | os.PathLike) else list(settings.dev)
     fitted, lost = _fit_dev(dev, test, settings)
     name = "+".join(dict.fromkeys(name for name, _ in name_paths(data, "file")))
-    usable = {metric: one for metric, one in fitted.items() if isinstance(one, Fitted)}
+    usable = {metric: entry for metric, entry in fitted.items() if isinstance(entry, Fitted)}
     (system,) = grade_systems({name: test.items}, settings.graders, usable)
-    judged = [_judge_metric(one, fitted[one.metric.name]) for one in system.metrics]
+    judged = [_judge_metric(values, fitted[values.metric.name]) for values in system.metrics]
     evaluation = _evaluation(system, Resampling(settings.resamples, settings.seed, "document"))
     differences = evaluation.differences(judged)
     scores = [*evaluation.scores(judged), *evaluation.difference_scores(judged, differences)]
     texts = [*collect_remarks(settings.graders), *unlabelled_notes(_count_unlabelled(test)), *system.notes(), *lost]
-    for reason in dict.fromkeys(one.fitted for one in judged if isinstance(one.fitted, str)):
-        names = ", ".join(one.metric.name for one in judged if one.fitted == reason)
+    for reason in dict.fromkeys(metric.fitted for metric in judged if isinstance(metric.fitted, str)):
+        names = ", ".join(metric.metric.name for metric in judged if metric.fitted == reason)
         texts.append(f"no {', '.join(measure.name for measure in NEEDS_DEV)} of {names}: {reason}")
-    texts += weak_slices([one for one in scores if evaluation.metrics[one.metric].of == AUROC.name])
+    texts += weak_slices([score for score in scores if evaluation.metrics[score.metric].of == AUROC.name])
     counts = system.counts() | {"positive": sum(item.label or 0 for item in test.items)}
     return build_result(
         "meta eval",
@@ -146,6 +146,11 @@ def fit(*dev: Path, **options: Any) -> Calibration:
     return fitted
 
 
+def check_labelled(*data: Path, **options: Any) -> None:
+    """Reads labelled files, and raises the error that `evaluate` would raise for them, before anything is scored."""
+    _load_labelled(data, resolve(FittingSettings, options), "begin_test_wow.tsv")
+
+
 def _load_labelled(paths: Sequence[Path], settings: ScoringSettings, example: str) -> ResponseSet:
     if not paths:
         raise UserError("no data is named", hint=f"for example {example}")
@@ -176,7 +181,7 @@ def _fit_dev(dev: Sequence[Path], test: ResponseSet, settings: EvaluateSettings)
     (system,) = grade_systems({"": data.items}, settings.graders)
     notes = [*unlabelled_notes(_count_unlabelled(data)), *system.notes(), *shared]
     aim = Aim(settings.recall, settings.precision).check()
-    fitted = {one.metric.name: _fit(one, data.items, aim) for one in system.metrics}
+    fitted = {values.metric.name: _fit(values, data.items, aim) for values in system.metrics}
     return _DevFit(fitted, [f"dev: {note}" for note in notes])
 
 
@@ -198,9 +203,9 @@ def _check_overlap(dev: ResponseSet, test: ResponseSet, file: str) -> list[str]:
 
 
 def _fit(values: MetricValues, items: Sequence[Grounded], aim: Aim) -> Fitted | str:
-    able = [(number, item.label) for number, item in zip(values.numbers, items, strict=True) if number is not None]
+    scored = [(number, item.label) for number, item in zip(values.numbers, items, strict=True) if number is not None]
     recipe = identity(values.metric, values.recipe)
-    numbers, labels = [number for number, _ in able], [int(label or 0) for _, label in able]
+    numbers, labels = [number for number, _ in scored], [int(label or 0) for _, label in scored]
     fitted = calibration.fit(values.metric.name, recipe, numbers, labels, aim)
     if isinstance(fitted, Fitted):
         return msgspec.structs.replace(fitted, unscored=values.unscored)

@@ -38,7 +38,7 @@ from troth.meta.labels.labelled import AUROC
 from troth.perturb.answers import KINDS, ChangedWords, corruptions
 from troth.stats import estimates, intervals
 from troth.stats.estimates import Cell, Resampling, SystemCells, build_result
-from troth.storage.files import check_new, new_file
+from troth.storage.files import check_distinct, check_new, new_file
 from troth.storage.runs import check_out
 
 DEFAULT = ("faith", "coverage", "nli")
@@ -116,6 +116,7 @@ def stress_ground(*data: Path, **options: Any) -> Result:
         raise UserError("no data is named", hint="for example answers.jsonl")
     out = None if settings.out is None else check_out(settings.out)
     if settings.corrupted is not None:
+        check_distinct(path_of(settings.corrupted), out)
         check_new(path_of(settings.corrupted))
     graders = _graders(settings)
     name = "+".join(dict.fromkeys(name for name, _ in name_paths(data, "file")))
