@@ -118,7 +118,9 @@ class TrackerCorpus:
             if name not in known:
                 hint = suggest_name(name, known) or "services: " + ", ".join(sorted(known))
                 raise UserError(f"has '{name}', which no dialogue is about", option="services", hint=hint)
-        wanted = [one for one in self.dialogues if one.services and set(one.services) <= set(services)]
+        wanted = [
+            dialogue for dialogue in self.dialogues if dialogue.services and set(dialogue.services) <= set(services)
+        ]
         if services and not wanted:
             raise UserError("leaves no dialogue", option="services", hint="dialogues may be about more services")
         return replace(self, dialogues=wanted) if services else self
@@ -163,8 +165,8 @@ class TrackerCorpus:
             )
         wordings: list[Wording] = []
         if added.wordings:
-            made = added.wordings if added.wordings != SCHEMA else CORRUPTION
-            how = path_of(schemas) if schemas is not None and added.wordings in (ORACLE, SCHEMA) else made
+            generated = added.wordings if added.wordings != SCHEMA else CORRUPTION
+            how = path_of(schemas) if schemas is not None and added.wordings in (ORACLE, SCHEMA) else generated
             wordings = self.reword_schema(variants_from(how, seed, engines))
         return replace(self, wordings=tuple(wordings), share=added.share, twins=added.twins, seed=seed)
 
@@ -223,7 +225,7 @@ def variants_from(how: str, seed: int, engines: Sequence[str] = ()) -> Generator
     if how == BACK_TRANSLATION:
         named = {"engines": tuple(engines)} if engines else {}
         options: tuple[str, dict[str, Any]] = how, {"count": BACK_TRANSLATIONS, **named}
-    elif how == "corrupt":
+    elif how == CORRUPTION:
         options = how, {"seed": seed}
     elif File(how).is_file():
         options = "compose", {"paraphrases": how, "seed": seed}

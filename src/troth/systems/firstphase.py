@@ -61,7 +61,10 @@ class TaskPromptModel(WholeStateModel):
         return super().size(example)
 
     def collate(self, examples: Sequence[TextExample | TaskPromptExample], rng: Random) -> dict[str, Any]:
-        drawn = [one.draw(self.network, rng) if isinstance(one, TaskPromptExample) else one for one in examples]
+        drawn = [
+            example.draw(self.network, rng) if isinstance(example, TaskPromptExample) else example
+            for example in examples
+        ]
         return super().collate(drawn, rng)
 
 

@@ -16,8 +16,8 @@ def split_drawn(sources: Iterable[tuple[str, list[Any]]], seed: int, most: int =
     dev: list[Any] = []
     for purpose, examples in sources:
         generator(seed, "first phase", purpose).shuffle(examples)
-        some = examples[:most] if most else examples
-        count = min(MOST_DEV, max(1, round(DEV * len(some))))
-        dev += some[:count]
-        learned += some[count:]
+        sample = examples[:most] if most else examples
+        count = min(MOST_DEV, max(1, round(DEV * len(sample))))
+        dev += sample[:count]
+        learned += sample[count:]
     return learned, dev

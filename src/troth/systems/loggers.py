@@ -63,7 +63,7 @@ def report_to(names: Sequence[str], folder: Path, settings: Mapping[str, Any]) -
             raise not_installed_error(name) from error
 
     def report(step: int, metrics: Mapping[str, float]) -> None:
-        for one in reports:
-            one(step, metrics)
+        for send in reports:
+            send(step, metrics)
 
     return report

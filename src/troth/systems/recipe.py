@@ -129,7 +129,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def own_first_examples(
         self, _model: TrainableTracker[Any], _corpus: TrackerCorpus, _seed: int
     ) -> tuple[list[Any], list[Any]] | None:
-        """The same from the training dialogues, where no data of a first phase is named; None: there is no phase then.
+        """The same from the training dialogues, if no data of a first phase is named; None: no first phase.
 
         A recipe that has this can be trained without data of a first phase.
         """

@@ -47,7 +47,7 @@ def losses(folder: Path) -> list[dict[str, float]]:
     steps = [line for line in _read_log(folder) if "rate" in line and "loss" in line]
     size = -(-len(steps) // STRETCHES) or 1
     stretches = [steps[start : start + size] for start in range(0, len(steps), size)]
-    return [{"step": each[-1]["step"], "loss": fmean(one["loss"] for one in each)} for each in stretches]
+    return [{"step": each[-1]["step"], "loss": fmean(line["loss"] for line in each)} for each in stretches]
 
 
 def _read_log(folder: Path) -> list[dict[str, float]]:
@@ -59,6 +59,6 @@ def _read_log(folder: Path) -> list[dict[str, float]]:
 
 
 def write_curve(folder: Folder, **more: Any) -> None:
-    """Writes `curve.json`: the measures at each evaluation, and what else is to be known of them."""
+    """Writes `curve.json`: the measures at each evaluation, and further fields."""
     with files.replaced_file(str(folder / CURVE), lambda _: None) as out:
         out.write(encode_indented({"points": curve(folder), **more}))

@@ -90,7 +90,7 @@ def make(corpus: TrackerCorpus, plan: SetPlan, folder: Path, *, schemas: str | N
 def _vary(original: Path, names: Sequence[str], folder: Path, schemas: str | None, seed: int) -> None:
     generator = _generator(names, schemas, seed)
     with files.writing(str(folder)), temporary_sibling(folder / names[0], folder=True) as scratch:
-        _check_names(names, {one.variant for one in vary(original, f"{scratch}/all", with_=generator)}, schemas)
+        _check_names(names, {variant.variant for variant in vary(original, f"{scratch}/all", with_=generator)}, schemas)
         for name in names:
             if not (folder / name).exists():
                 Path(scratch, "all", name).rename(folder / name)
@@ -120,7 +120,7 @@ def reword(corpus: TrackerCorpus, names: Sequence[str], schemas: str | None, see
     """The schema of a corpus in the wordings of these names, in memory."""
     if not names:
         return []
-    wordings = {one.name: one for one in corpus.reword_schema(_generator(names, schemas, seed))}
+    wordings = {wording.name: wording for wording in corpus.reword_schema(_generator(names, schemas, seed))}
     _check_names(names, wordings, schemas)
     return [wordings[name] for name in names]
 

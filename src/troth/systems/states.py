@@ -27,19 +27,19 @@ def dialogue_text(turn: TrackerTurn) -> str:
 
 
 def format_states(turn: TrackerTurn) -> str:
-    said = dialogue_text(turn).casefold()
-    return " ".join(f"[{service.name}] {_format_state(turn.gold[service.name], said)}" for service in turn.services)
+    dialogue = dialogue_text(turn).casefold()
+    return " ".join(f"[{service.name}] {_format_state(turn.gold[service.name], dialogue)}" for service in turn.services)
 
 
-def value_of(values: Sequence[str], said: str) -> str:
-    """The value that was said, or the first; `said` in case-folded form."""
-    return next((value for value in values if value.casefold() in said), values[0] if values else "")
+def value_of(values: Sequence[str], dialogue: str) -> str:
+    """The value that stands in the dialogue, a case-folded text, or the first."""
+    return next((value for value in values if value.casefold() in dialogue), values[0] if values else "")
 
 
-def _format_state(state: State, said: str) -> str:
+def _format_state(state: State, dialogue: str) -> str:
     parts = [f"{INTENT}: {state.active_intent}"] if state.active_intent not in (None, NO_INTENT) else []
     for slot, values in state.slot_values.items():
-        parts.append(f"{slot}: {_RESERVED.sub(' ', value_of(values, said))}")
+        parts.append(f"{slot}: {_RESERVED.sub(' ', value_of(values, dialogue))}")
     parts += [f"{REQUESTED}: {', '.join(state.requested_slots)}"] if state.requested_slots else []
     return "; ".join(parts) or NOTHING
 
@@ -65,16 +65,16 @@ def _parse_state(parts: Sequence[str], service: Service) -> State:
 def restrict_state(
     service: Service, values: Mapping[str, str], *, intent: str | None, requested: Sequence[str] | None
 ) -> State:
-    """The state that these values are under a schema: slots, intents and possible values that it does not have go.
+    """The state with these values, without slots, intents and categorical values that the schema does not have.
 
     `intent` and `requested`: None for a tracker that does not predict them.
     """
     slots = {slot.name: slot for slot in service.slots}
-    chosen = {name: possible(slots[name], value) for name, value in values.items() if name in slots}
-    known = {one.name for one in service.intents}
+    allowed = {name: possible(slots[name], value) for name, value in values.items() if name in slots}
+    known = {each.name for each in service.intents}
     active = None if intent is None or not known else intent if intent in known else NO_INTENT
     asked = None if requested is None else tuple(dict.fromkeys(slot for slot in requested if slot in slots))
-    return State(active, asked, {name: (value,) for name, value in chosen.items() if value})
+    return State(active, asked, {name: (value,) for name, value in allowed.items() if value})
 
 
 def possible(slot: SlotSchema, value: str) -> str:
@@ -86,5 +86,5 @@ def possible(slot: SlotSchema, value: str) -> str:
         return ANYTHING if text.lower() == ANYTHING else text
     if text in slot.possible_values:
         return text
-    near = process.extractOne(text.lower(), [one.lower() for one in slot.possible_values], scorer=fuzz.ratio)
+    near = process.extractOne(text.lower(), [choice.lower() for choice in slot.possible_values], scorer=fuzz.ratio)
     return slot.possible_values[near[2]] if near is not None and near[1] >= CLOSE else ""

@@ -26,36 +26,39 @@ class SlotModel(TextModel):
     def examples(self, turns: Iterable[TrackerTurn]) -> Iterator[TextExample]:
         for turn in turns:
             rng = generator(0, "negatives", f"{turn.dialogue}/{turn.number}")
-            said = dialogue_text(turn)
+            dialogue = dialogue_text(turn)
             for service in turn.services:
                 values = turn.gold[service.name].slot_values
                 for slot in service.slots:
                     drawn = rng.random() < self.negatives
                     if slot.name in values or drawn:
-                        value = value_of(values.get(slot.name, (NOTHING,)), said.casefold())
-                        yield self.network.example((said, question(service, slot)), value)
+                        value = value_of(values.get(slot.name, (NOTHING,)), dialogue.casefold())
+                        yield self.network.example((dialogue, question(service, slot)), value)
 
     def predict(self, turns: Sequence[TrackerTurn]) -> list[dict[str, State]]:
-        asked = [(at, service, slot) for at, turn in enumerate(turns) for service in turn.services
+        asked = [(index, service, slot) for index, turn in enumerate(turns) for service in turn.services
                  for slot in service.slots]  # fmt: skip
-        said = [dialogue_text(turn) for turn in turns]
+        texts = [dialogue_text(turn) for turn in turns]
         answers = self.network.answers(
-            [self.network.source(said[at], question(service, slot)) for at, service, slot in asked]
+            [self.network.source(texts[index], question(service, slot)) for index, service, slot in asked]
         )
-        values: list[dict[str, dict[str, str]]] = [{one.name: {} for one in turn.services} for turn in turns]
-        for (at, service, slot), answer in zip(asked, answers, strict=True):
-            values[at][service.name][slot.name] = answer
+        values: list[dict[str, dict[str, str]]] = [{service.name: {} for service in turn.services} for turn in turns]
+        for (index, service, slot), answer in zip(asked, answers, strict=True):
+            values[index][service.name][slot.name] = answer
         return [
-            {one.name: restrict_state(one, mine[one.name], intent=None, requested=None) for one in turn.services}
-            for turn, mine in zip(turns, values, strict=True)
+            {
+                service.name: restrict_state(service, by_service[service.name], intent=None, requested=None)
+                for service in turn.services
+            }
+            for turn, by_service in zip(turns, values, strict=True)
         ]
 
 
 def question(service: Service, slot: SlotSchema) -> str:
     """The question for one slot: service, slot, description and possible values."""
     values = f" values: {', '.join(slot.possible_values)}" if slot.is_categorical else ""
-    named = f"{' '.join(split_identifier(service.name))} slot: {' '.join(split_identifier(slot.name))}"
-    return f" service: {named} description: {slot.description}{values} value: "
+    names = f"{' '.join(split_identifier(service.name))} slot: {' '.join(split_identifier(slot.name))}"
+    return f" service: {names} description: {slot.description}{values} value: "
 
 
 class T5Dst(TextRecipe, frozen=True, kw_only=True):

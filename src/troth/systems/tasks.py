@@ -74,14 +74,14 @@ def _table(path: str, columns: dict[str, str]) -> Iterator[Fields]:
     missing = next((column for column in columns.values() if column not in head), None)
     if missing is not None:
         raise UserError(f"has no column '{missing}'", file=document.name, hint="is it the right file?")
-    places = {name: head.index(column) for name, column in columns.items()}
+    indexes = {name: head.index(column) for name, column in columns.items()}
     for number, line in enumerate(lines[1:], 2):
         cells = line.split("\t")
         if len(cells) != len(head):  # quoted texts may hold tabs
             cells = next(csv.reader([line], delimiter="\t"))
         if len(cells) != len(head):
             raise UserError(f"line {number}: {len(cells)} columns in place of {len(head)}", file=document.name)
-        yield {name: _unquote(cells[place]) for name, place in places.items()}
+        yield {name: _unquote(cells[index]) for name, index in indexes.items()}
 
 
 def _unquote(cell: str) -> str:
@@ -161,8 +161,8 @@ class _WikiSql(msgspec.Struct):
 
 def _wsc(path: str) -> Iterator[Fields]:
     for row in _json_lines(path, _Winograd):
-        one, two = str(row.target.get("span1_text", "")), str(row.target.get("span2_text", ""))
-        yield {"text": row.text, "noun": one, "pronoun": two, "label": str(int(row.label))}
+        noun, pronoun = str(row.target.get("span1_text", "")), str(row.target.get("span2_text", ""))
+        yield {"text": row.text, "noun": noun, "pronoun": pronoun, "label": str(int(row.label))}
 
 
 def _squad(path: str) -> Iterator[Fields]:
@@ -178,9 +178,10 @@ def _coqa(path: str) -> Iterator[Fields]:
         before: list[str] = []
         for question, answer in zip(story.questions, story.answers, strict=False):
             talk = " ".join(before)
-            asked, said = question.input_text, answer.input_text
-            yield {"context": story.story, "talk": talk, "question": asked, "answer": said}
-            before += [f"Q: {asked}", f"A: {said}"]
+            yield {
+                "context": story.story, "talk": talk, "question": question.input_text, "answer": answer.input_text,
+            }  # fmt: skip
+            before += [f"Q: {question.input_text}", f"A: {answer.input_text}"]
 
 
 def _wikisql(path: str) -> Iterator[Fields]:
@@ -194,15 +195,17 @@ def _wikisql(path: str) -> Iterator[Fields]:
             return head[number] if number < len(head) else f"col{number}"
 
         aggregate = AGGREGATES[row.sql.agg % len(AGGREGATES)]
-        chosen = f"{aggregate}({column(row.sql.sel)})" if aggregate else column(row.sql.sel)
+        selected = f"{aggregate}({column(row.sql.sel)})" if aggregate else column(row.sql.sel)
         where = [f"{column(at)} {OPERATORS[how % len(OPERATORS)]} {value}" for at, how, value in row.sql.conds]
-        query = f"SELECT {chosen}" + (f" WHERE {' AND '.join(where)}" if where else "")
+        query = f"SELECT {selected}" + (f" WHERE {' AND '.join(where)}" if where else "")
         yield {"question": row.question, "columns": ", ".join(head) or "not given", "query": query}
 
 
 def _dialogues(path: str) -> Iterator[Fields]:
     for turn in TrackerCorpus.read(path).turns():
-        services = "; ".join(f"{one.name}: {', '.join(slot.name for slot in one.slots)}" for one in turn.services)
+        services = "; ".join(
+            f"{service.name}: {', '.join(slot.name for slot in service.slots)}" for service in turn.services
+        )
         yield {"dialogue": dialogue_text(turn), "services": services, "state": format_states(turn)}
 
 

@@ -101,7 +101,7 @@ def track(model: Path | Tracker, data: Path, out: Path, **options: Any) -> list[
 
 
 def _identity(tracker: Tracker, corpus: TrackerCorpus, schemas: str | None, seed: int) -> dict[str, Any]:
-    """What predictions depend on. Dialogues count by their content, in whatever files and order they are."""
+    """Everything that predictions depend on. Dialogues count by their content, not by their files or order."""
     wordings = schemas or ""
     if wordings and Folder(wordings).exists():
         wordings = files.digest_tree(Folder(wordings))
@@ -147,7 +147,7 @@ def _predict_set(
 
 
 def _check_gold(folder: Folder, corpus: TrackerCorpus) -> None:
-    """Notes which dialogues the predictions in a folder are for, or checks that they are for these, in this order."""
+    """Records the dialogues that a folder has predictions for, or checks that they are these, in this order."""
     file, now = folder / GOLD, ordered_digest([*corpus.dialogues, *corpus.schema.values()])
     if not file.is_file():
         with files.writing(str(folder)):

@@ -119,7 +119,7 @@ class _Search:
         last = length == self.network.answer
         ends = token == self.network.end
         for number, prompt in enumerate(self.prompts):
-            for rank in range(min(self.beams, values.shape[1])):  # an end outside the best is no answer
+            for rank in range(min(self.beams, values.shape[1])):  # only an end among the best is an answer
                 if bool(ends[number, rank]) or last:
                     answer = tokens[number, beam[number, rank]].tolist()
                     answer += [] if bool(ends[number, rank]) else [int(token[number, rank])]

@@ -79,7 +79,7 @@ def attend(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *
 def _attention(module: Any, query: Any, key: Any, value: Any, mask: Any, rest: dict[str, Any]) -> Any:
     """Attention as transformers computes it; for one token without a copy of the keys for each head that shares them.
 
-    The heads that share a key stand as so many tokens of one head: a token sees all keys that it is given.
+    The heads that share a key are computed as tokens of one head, each of which sees all keys.
     """
     batch, heads, length, size = query.shape
     if length > 1 or heads == key.shape[1] or rest.get("position_bias") is not None:
@@ -92,7 +92,7 @@ def _attention(module: Any, query: Any, key: Any, value: Any, mask: Any, rest: d
 
 
 def _mask(module: Any, query: Any, key: Any) -> Any:
-    """What transformers leaves out where every token may be seen, or every one before it."""
+    """The mask that transformers leaves out: every token is seen, or every earlier one."""
     mask = query.new_zeros(1, 1, query.shape[2], key.shape[2])
     if query.shape[2] > 1 and getattr(module, "is_causal", False) and query.shape[2] == key.shape[2]:
         mask = mask.masked_fill(torch.ones_like(mask, dtype=torch.bool).triu(1), torch.finfo(query.dtype).min)
