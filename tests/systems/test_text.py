@@ -1,4 +1,4 @@
-"""Greedy answers of decoders: those of transformers' `generate`, also where rows end at different lengths."""
+"""Greedy answers: those of transformers' `generate`, also where rows end at different lengths."""
 
 from __future__ import annotations
 
@@ -73,22 +73,24 @@ def test_a_prompt_is_drawn_anew_for_each_step_and_nothing_is_left_out(
     assert model.size(learned[0]) > 0
 
 
-@pytest.mark.parametrize("family", ["gpt2", "llama"])
+@pytest.mark.parametrize("family", ["gpt2", "llama", "bart", "t5"])
 @pytest.mark.parametrize("answer", [2, 24])
 def test_answers_are_those_of_generate(tiny: Callable[[str], Path], family: str, answer: int) -> None:
     network = text.TextNetwork(tiny(family), length=48, answer=answer)
     rows = [list(network.source(one, " state:")) for one in PROMPTS]
-    ids, mask = text.padded_tensors(rows, network.padding, left=True)
+    ids, mask = text.padded_tensors(rows, network.padding, left=network.decoder)
     plain = transformers.GenerationConfig(
-        max_new_tokens=answer, do_sample=False, num_beams=1, pad_token_id=network.padding
-    )
+        max_new_tokens=answer, do_sample=False, num_beams=1, pad_token_id=network.padding,
+        decoder_start_token_id=getattr(network.module.config, "decoder_start_token_id", None),
+    )  # fmt: skip
+    network.module.generation_config = plain  # BART's own has an end, and forces it
     with torch.inference_mode():
         whole = network.module.generate(input_ids=ids, attention_mask=mask, generation_config=plain)
-    said = whole[:, ids.shape[1] :].tolist()
+    said = whole[:, ids.shape[1] if network.decoder else 1 :].tolist()
     network.end = said[0][answer // 2]  # a token that ends the first row early, and others where they say it
     ended = [row[: row.index(network.end)] if network.end in row else row for row in said]
     assert len(ended[0]) < answer
-    assert network._generate(rows) == ended
+    assert (network._generate if network.decoder else network._answers)(rows) == ended
     assert network.answers([network.source(one, " state:") for one in PROMPTS]) == [
         one.strip() for one in network.tokenizer.batch_decode(ended, skip_special_tokens=True)
     ]
