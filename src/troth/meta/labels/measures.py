@@ -128,8 +128,8 @@ class Evaluation:
             values = data.measures()
             bounds = _bounds(data, values, drawn)
             for measure, value, (low, high, note) in zip(RANKING, values, bounds, strict=True):
-                found = Estimate(value, low, high, len(data), None if value is None else note)
-                yield self._score(measure, one, group, found, _explain_undefined(data))
+                estimate = Estimate(value, low, high, len(data), None if value is None else note)
+                yield self._score(measure, one, group, estimate, _explain_undefined(data))
         ratios = [ratio for cell in cells for ratio in self._verdicts(*cell)]
         ratios += [ratio for one in judged for ratio in self._curve(one)]
         yield from estimates.score_cells(self.system, ratios, self.documents, self.how)
@@ -139,8 +139,8 @@ class Evaluation:
                 yield from (self._score(measure, one, ALL, none, one.fitted) for measure in NEEDS_DEV)
             else:
                 data = self._part(one, one.scored)
-                found = self._calibration_error(data, one.fitted)
-                yield self._score(CALIBRATION_ERROR, one, ALL, found, _explain_undefined(data))
+                error = self._calibration_error(data, one.fitted)
+                yield self._score(CALIBRATION_ERROR, one, ALL, error, _explain_undefined(data))
                 for name, measure in FROM_DEV.items():
                     fitted = Estimate(getattr(one.fitted, name), None, None, one.fitted.n)
                     yield self._score(measure, one, "dev", fitted)

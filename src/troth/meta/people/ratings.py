@@ -147,19 +147,19 @@ def _dialogue_values(run: str, system: str, metrics: Sequence[str]) -> dict[str,
 def format_log(dialogue: explorer.DialogueView, system: str) -> str:
     """A dialogue as figure 2 of the paper shows it; empty where the system has tracked no turn of it."""
     tracked = {turn.number: turn for track in dialogue.tracks if track.system == system for turn in track.tracked}
-    lines, said = [], ""
+    lines, previous = [], ""
     for line in dialogue.utterances:
         if line.number is None:
-            said = line.text
+            previous = line.text
             continue
         turn = tracked.get(line.number)
         if turn is not None:
             matched = bool(turn.units) and all(unit.joint == 1 for unit in turn.units)
             lines += [
-                f"Turn: {line.number}", f"Sys : {one_line(said)}", f"Usr : {one_line(line.text)}",
+                f"Turn: {line.number}", f"Sys : {one_line(previous)}", f"Usr : {one_line(line.text)}",
                 f"GT : {_format_state(line.state)}", f"PR : {_format_state(turn.state)}", f"Matched : {matched}",
             ]  # fmt: skip
-        said = ""
+        previous = ""
     return "\n".join(lines)
 
 

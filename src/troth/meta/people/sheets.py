@@ -144,10 +144,10 @@ def check_items(read: Mapping[str, Mapping[str, Answers]], of: str, wanted: Iter
         if other is not None:
             what = f"its ids are marked '{other[:40]}', those of {of} '{marked}'"
             raise UserError(what, file=sheet, hint=BELONG)
-        strange = sorted(sheet_answers.keys() - ids.keys())
+        unknown = sorted(sheet_answers.keys() - ids.keys())
         lacking = sorted(ids.keys() - sheet_answers.keys())
-        if strange:
-            raise UserError(f"'{strange[0]}' is not in {of}", file=sheet, hint=BELONG)
+        if unknown:
+            raise UserError(f"'{unknown[0]}' is not in {of}", file=sheet, hint=BELONG)
         if lacking:
             raise UserError(
                 f"'{lacking[0]}' is not in it, as in {of}", file=sheet, hint=f"every {item} needs an answer"

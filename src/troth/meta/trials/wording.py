@@ -212,10 +212,10 @@ def _recipe(trial: Trial, turns: int, judge: str, wording: str, schema: Schema) 
 def _cells(
     judged: Sequence[_JudgedCase], judge: str, recipe: dict[str, object], seen: frozenset[str] | None
 ) -> Iterator[Cell]:
-    accepted = [JUDGES[judge](one) for one in judged]
-    truth = [(one.case.sort == "true", taken) for one, taken in zip(judged, accepted, strict=True)]
-    keys = [(*one.case.turn.key, f"{one.case.place} {one.case.sort}") for one in judged]
-    parts = {metric: Parts.from_fractions([metric.compute(*one) for one in truth], keys) for metric in REASONS}
+    accepted = [JUDGES[judge](case) for case in judged]
+    truth = [(case.case.sort == "true", verdict) for case, verdict in zip(judged, accepted, strict=True)]
+    keys = [(*case.case.turn.key, f"{case.case.place} {case.case.sort}") for case in judged]
+    parts = {metric: Parts.from_fractions([metric.compute(*pair) for pair in truth], keys) for metric in REASONS}
     trained = recipe | {"train": groups.fingerprint(seen or ())}
     for group, side, indexes in _groups(judged, seen):
         own_recipe = recipe if side == ALL else trained
