@@ -243,6 +243,21 @@ def test_what_has_no_score_is_still_a_response(fine: Troth, tmp_path: Path) -> N
     assert "none: u_f1: 5 of 5 not scored: the document is empty\n" in result.err
 
 
+def test_an_answer_without_retrieval_is_counted(fine: Troth, troth: Troth, tmp_path: Path) -> None:
+    asked = {"role": "user", "content": "Who?"}
+    direct = {"messages": [asked, {"role": "assistant", "content": "Crayola."}]}
+    searched = {"messages": [asked, {"role": "tool", "content": "By Crayola."}, direct["messages"][-1]]}
+    path = tmp_path / "chats.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in (direct, searched)))
+    result = fine("ground", str(path), "--context", "tools", "--metrics", "coverage")
+    assert "chats: coverage: 1 of 2 not scored: the document is empty\n" in result.err
+    assert "chats: 2 responses; intervals over 1 document\n" in result.err
+    direct["messages"][-1]["label"] = "maybe"
+    path.write_text(json.dumps(direct))
+    wrong = troth("ground", str(path), "--context", "tools", "--metrics", "coverage")
+    assert (wrong.code, "label" in wrong.err) == (2, True)
+
+
 def test_fit_tells_what_it_leaves_out(fine: Troth, data: str, tmp_path: Path) -> None:
     path = tmp_path / "more.jsonl"
     path.write_text(Path(data).read_text() + json.dumps({"id": "n", "document": "d", "response": "r"}) + "\n")

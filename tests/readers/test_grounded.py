@@ -98,14 +98,14 @@ def test_chat(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("context", "documents"),
     [
-        ("tools", ["B: 7"]),
+        ("tools", ["", "B: 7"]),
         ("tools+user", ["Q1", "Q1\n\nB: 7"]),
         ("system", ["Be kind.", "Be kind."]),
         ("tools,user,system", ["Be kind.\n\nQ1", "Be kind.\n\nQ1\n\nB: 7"]),
     ],
 )
 def test_context_of_chats(context: str, documents: list[str]) -> None:
-    """A result adds to what was seen; an empty one takes nothing away."""
+    """A result adds to what was seen; an empty one takes nothing away. An answer without context is read, too."""
     messages = [
         {"role": "system", "content": "Be kind."},
         {"role": "user", "content": "Q1"},

@@ -169,7 +169,7 @@ def ground_request(messages: Sequence[Any]) -> GroundRequest | None:
     """The last message against all results and passages before it; None where there are none, or it has no text."""
     document = Document("request", msgspec.json.encode({"id": "request", "messages": messages}))
     records = [record for record in chat.read(document, ("tools",)) if record.id == f"request/{len(messages) - 1}"]
-    if not records:
+    if not records or not records[0].document:
         return None
     return GroundRequest(records[0].document, records[0].response, records[0].history)
 

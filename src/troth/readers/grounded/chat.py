@@ -12,7 +12,8 @@ has text and comes after a result or a message of the user is a record:
 
 - The document is all context so far of the selected kinds, in order: `tools` (results and passages: roles `tool`,
   `function` and `context`), `user` (messages of the user) and `system` (instructions: roles `system` and `developer`).
-  By default all three are selected. A new result is added to the earlier ones; an empty one changes nothing.
+  By default all three are selected. A new result is added to the earlier ones; an empty one changes nothing. An answer
+  without any such context has an empty document: it cannot be scored, and is counted.
 - The history is the earlier messages of user and assistant. A `label` of the message (0 or 1) becomes the record's.
 """
 
@@ -100,7 +101,7 @@ def _records(id: str, messages: list[Any], source: str, context: Sequence[str]) 
             is_answer = is_answer or bool(results)
             if not text.strip() or role in RESULTS:
                 continue
-            if role == "assistant" and seen and is_answer:
+            if role == "assistant" and is_answer:
                 label, before = labels.parse_label(turn.get("label")), tuple(history)
                 name, document = f"{id}/{number}", "\n\n".join(seen)
                 yield Grounded(name, document, text, history=before, label=label, source=source, conversation=id)
