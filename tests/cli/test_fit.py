@@ -103,6 +103,29 @@ def test_two_outputs_of_one_name(troth: Troth, tmp_path: Path) -> None:
     assert not out.exists()
 
 
+def test_a_calibration_of_chats_is_for_their_context(fine: Troth, troth: Troth, tmp_path: Path) -> None:
+    chats, calibration = tmp_path / "chats.jsonl", str(tmp_path / "c.json")
+    rows = [
+        {"messages": [
+            {"role": "user", "content": "Who makes crayons?"}, {"role": "tool", "content": f"Crayola does, shop {n}."},
+            {"role": "assistant", "content": "Crayola does." if n % 2 else "Skis are long.", "label": n % 2},
+        ]}
+        for n in range(4)
+    ]  # fmt: skip
+    chats.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    fine("meta", "fit", str(chats), "--context", "tools", "--metrics", "coverage", "--out", calibration)
+    ground = ("ground", str(chats), "--metrics", "coverage", "--calibration", calibration)
+    assert "faithful:coverage" in fine(*ground, "--context", "tools").out
+    other = troth(*ground)
+    assert other.code == 2
+    assert (
+        "c.json: the calibration was fitted with the context tools, and the chats are read with tools+user+system"
+        in (other.err)
+    )
+    data = labelled(tmp_path / "rows.jsonl")
+    fine("ground", data, "--metrics", "coverage", "--calibration", calibration)  # no chats, no context
+
+
 def test_an_absolute_gate(fine: Troth, troth: Troth, tmp_path: Path) -> None:
     """Eight of twelve are faithful: above 20% for sure, below 99% for sure, and around 70% nobody knows."""
     data, calibration, run = labelled(tmp_path / "dev.jsonl"), str(tmp_path / "c.json"), str(tmp_path / "run")

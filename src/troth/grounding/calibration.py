@@ -135,6 +135,7 @@ class Calibration(msgspec.Struct, frozen=True):
     version: str = __version__
     kind: str = KIND
     layout: int = LAYOUT
+    context: str = ""  # what answers of chats rested on: "tools+user"; empty: no chats were read, or an older troth
 
     def notes(self) -> list[str]:
         """Notes on data that was left out, and on verdicts of little worth."""
@@ -144,6 +145,12 @@ class Calibration(msgspec.Struct, frozen=True):
             *(note for entry in self.metrics for note in unscored_notes(entry.metric, entry.unscored, entry.n)),
             *(warning for entry in self.metrics for warning in entry.warnings()),
         ]
+
+    def check_context(self, context: str) -> None:
+        """Raises an error where chats are read with another context than those that this was fitted on."""
+        if self.context and set(self.context.split("+")) != set(context.split("+")):
+            what = f"the calibration was fitted with the context {self.context}, and the chats are read with {context}"
+            raise UserError(what, hint=f"set the context to {self.context}, or fit it again: troth meta fit")
 
     def match_recipes(self, recipes: Mapping[str, str]) -> dict[str, Fitted]:
         """The calibrations of the metrics scored now; an error if one was scored by another recipe."""

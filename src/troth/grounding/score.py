@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import pathlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
@@ -135,7 +136,10 @@ def ground(
     settings = resolve(GroundSettings, options)
     out = None if settings.out is None else check_out(settings.out)
     match_calibration(settings.calibration, settings.graders)  # reports a calibration that does not fit before reading
-    result = score_grounded(read_grounded(data if responses is None else responses, settings), settings)
+    corpus = read_grounded(data if responses is None else responses, settings)
+    if any(read.has_chats for read in corpus.values()):
+        _check_context(settings)
+    result = score_grounded(corpus, settings)
     return result.save_if(out)
 
 
@@ -186,13 +190,28 @@ def match_calibration(calibration: Path | Calibration | None, graders: Sequence[
     if calibration is None:
         return None
     recipes = _recipes(graders)
-    if isinstance(calibration, Calibration):
-        return calibration.match_recipes(recipes)
-    path = path_of(calibration)
+    with _naming_file(calibration):
+        return _open_calibration(calibration).match_recipes(recipes)
+
+
+def _check_context(settings: GroundSettings) -> None:
+    """Raises an error where the calibration was fitted on chats that were read with another context."""
+    if settings.calibration is not None:
+        with _naming_file(settings.calibration):
+            _open_calibration(settings.calibration).check_context("+".join(settings.kinds))
+
+
+def _open_calibration(calibration: Path | Calibration) -> Calibration:
+    return calibration if isinstance(calibration, Calibration) else load_calibration(path_of(calibration))
+
+
+@contextmanager
+def _naming_file(calibration: Path | Calibration) -> Iterator[None]:
+    """Errors in the block name the file of a calibration that is not in memory."""
     try:
-        return load_calibration(path).match_recipes(recipes)
+        yield
     except UserError as error:
-        raise error.at(file=path) from error
+        raise error.at(file=None if isinstance(calibration, Calibration) else path_of(calibration)) from error
 
 
 def match_default(graders: Sequence[Grader]) -> dict[str, Fitted]:
@@ -218,6 +237,11 @@ class ResponseSet(NamedTuple):
     files: tuple[DataFile, ...]
     skipped: tuple[str, ...] = ()  # errors of rows that were left out
     name: str = ""  # the file or folder that was named
+
+    @property
+    def has_chats(self) -> bool:
+        """Whether chat transcripts were read, whose answers rest on the context that the settings choose."""
+        return bool(self.files) and any(item.conversation for item in self.items)
 
     def counts(self) -> dict[str, int]:
         return {"skipped": len(self.skipped)} if self.skipped else {}

@@ -140,7 +140,7 @@ def fit(*dev: Path, **options: Any) -> Calibration:
             what = f"'{values.metric.name}' cannot be fitted: {fit_or_reason}"
             raise UserError(what, file=path_of(dev[0]), hint="give other data")
         metrics.append(fit_or_reason)
-    fitted = Calibration(data.files, tuple(metrics))
+    fitted = Calibration(data.files, tuple(metrics), context="+".join(settings.kinds) if data.has_chats else "")
     if settings.out is not None:
         calibration.save(fitted, path_of(settings.out))
     return fitted
