@@ -164,6 +164,25 @@ def test_a_share_is_given_in_percent(fine: Troth, troth: Troth, tmp_path: Path) 
         assert (result.code, "in percent, above 1 and at most 100" in result.err) == (2, True), value
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--margin", "2"), "a margin of 2 accepts almost any result: coverage is between 0 and 1 (a margin is in the "
+         "metric's own unit: for example 0.02)"),
+        (("--at-least", "95"), "a limit of 95 decides nothing: coverage is between 0 and 1 (give a limit within this"),
+        (("--at-least", "0"), "a limit of 0 decides nothing: coverage is between 0 and 1"),
+    ],
+)  # fmt: skip
+def test_a_limit_that_decides_nothing(
+    fine: Troth, troth: Troth, tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
+    data, run = labelled(tmp_path / "dev.jsonl"), str(tmp_path / "run")
+    fine("ground", data, "--metrics", "coverage", "--out", run)
+    runs = (run, run) if "--margin" in options else (run,)
+    result = troth("gate", *runs, "--metric", "coverage", *options)
+    assert (result.code, said in result.err) == (2, True), result.err
+
+
 def test_a_gate_says_what_was_not_scored(fine: Troth, tmp_path: Path) -> None:
     data = tmp_path / "answers.jsonl"
     rows = [{"id": str(n), "document": f"Tram {n}.", "response": "Tram." if n < 4 else " "} for n in range(6)]

@@ -234,6 +234,10 @@ def gate_systems(
     if facts["scale"] == "share" and margin >= WIDEST:
         what = f"a margin of {margin:g} is {100 * margin:g} points, which accepts almost any result"
         raise UserError(what, hint="a margin is a fraction: 0.005 is half a point")
+    lowest, highest = other.metric(metric).range
+    if facts["scale"] == "number" and margin >= WIDEST * (highest - lowest):
+        what = f"a margin of {margin:g} accepts almost any result: {metric} is {_describe_range(lowest, highest)}"
+        raise UserError(what, hint=f"a margin is in the metric's own unit: for example {0.02 * (highest - lowest):g}")
     lower_is_better = facts["better"] == "lower"
     sides = [(den - num if lower_is_better else num, den) for num, den in (old.sums(metric), other.sums(metric))]
     decision = stats.gate(*sides[0], *sides[1], margin=margin, confidence=confidence)
@@ -290,12 +294,21 @@ def gate_level(
     limit = at_least if at_most is None else at_most
     if declared.scale == "share" and limit is not None and not (0 <= limit <= 1 and (at_most is not None or limit)):
         raise UserError(f"{metric} is a share and cannot be {limit:g}", hint="a share is a fraction: 0.95 is 95%")
+    lowest, highest = declared.range
+    can_fail = lowest < at_least <= highest if at_least is not None else lowest <= (at_most or 0) < highest
+    if declared.scale == "number" and not can_fail:
+        what = f"a limit of {limit:g} decides nothing: {metric} is {_describe_range(lowest, highest)}"
+        raise UserError(what, hint="give a limit within this range, in the metric's own unit")
     top = None if declared.bound is None or math.isinf(declared.bound) else declared.bound
     decision = stats.level_gate(num, den, at_least=at_least, at_most=at_most, top=top, confidence=confidence)
     return LevelOutcome(
         metric=metric, system=system.name, signature=score.identity if score else "",
         scale=score.scale if score else declared.scale, **asdict(decision),
     )  # fmt: skip
+
+
+def _describe_range(lowest: float, highest: float) -> str:
+    return f"{lowest:g} or more" if math.isinf(highest) else f"between {lowest:g} and {highest:g}"
 
 
 def compare_pair(
