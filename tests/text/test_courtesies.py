@@ -25,6 +25,8 @@ DOCUMENT = "The premium plan has 50 seats. It costs 20 dollars a month."
     "I'm here to help.", "Need anything else?", "Want me to book it?", "For how many people?", "How about you?",
     "At what time would you like to go?", "Anything else?", "Have you heard of it?", "Do you know about them?",
     "Which one do you prefer?", "Is the price okay for you?", "Who is he?", "Sure, what time works for you?",
+    "Here is what I found:", "According to the document:", "Would you like to hear more?", "Below are the steps:",
+    "I could not find this in the documents.", "Sorry, the document does not say anything about refunds.",
 ])  # fmt: skip
 def test_questions_and_courtesies_claim_nothing(sentence: str) -> None:
     assert claims_nothing(sentence)
@@ -42,6 +44,8 @@ def test_questions_and_courtesies_claim_nothing(sentence: str) -> None:
     "You can go at any time.", "You can't have any.", "No, you can't.", "It is very bad for you.", "It's at night.",
     "Do you know any member can leave?", "Is it true that it closed?", "Enjoy your stay in the tower of Lisbon.",
     "Thank you for your order from Lisbon.", "I love the Ritz.",
+    "Here is the price: 50 euros.", "The premium plan has seats:", "Here is Berlin: it is big.",
+    "I can't find my way.",
 ])  # fmt: skip
 def test_in_doubt_a_sentence_claims_something(sentence: str) -> None:
     assert not claims_nothing(sentence)

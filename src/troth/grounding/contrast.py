@@ -28,7 +28,7 @@ from troth.core.metric import Metric
 from troth.core.progress import bar
 from troth.core.records import Grounded
 from troth.grounding.evidence import passages
-from troth.grounding.metrics import Unscored, Value, compose_texts, faithfulness
+from troth.grounding.metrics import Unscored, Value, faithfulness, plain_texts
 from troth.grounding.pmi import DOCUMENT, RESPONSE
 from troth.models import Lm, Request
 from troth.perturb.answers import KINDS, Replacement, SupportedAnswer
@@ -97,7 +97,7 @@ class Contrast:
         """The margins of each response's rivals; a rival for which the model has no number has no margin."""
         asked = [
             (index, passage, sentence, against)
-            for index, item in enumerate(compose_texts(items))
+            for index, item in enumerate(plain_texts(items))
             for passage, sentence in _statements(item)
             if (against := make_rivals(passage, sentence))
         ]

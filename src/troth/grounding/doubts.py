@@ -27,6 +27,7 @@ from troth.grounding.facts import CheckedFact, check_facts
 from troth.grounding.places import misplaced_facts
 from troth.storage.explorer import ClaimSupport
 from troth.text.courtesies import claims_nothing
+from troth.text.layout import plain_document, plain_response
 from troth.text.lexicon import word_set
 from troth.text.normalize import compose
 from troth.text.sentences import locate_sentences
@@ -71,7 +72,7 @@ def doubted_words(document: str, response: str, claims: Sequence[ClaimSupport] =
     >>> [word.text for word in doubted_words(document, "The premium plan has 80 chairs.") if word.unsupported]
     ['80', 'chairs.']
     """
-    document, response = compose(document), compose(response)
+    written, document, response = compose(response), plain_document(document), plain_response(response)
     starts = [start for start, _ in locate_sentences(response)]
     learnt = [doubt for claim in claims for doubt in claim.doubts]
     if len(learnt) != len(_WORD.findall(response)):  # no model was asked, or one that judges no words
@@ -79,7 +80,22 @@ def doubted_words(document: str, response: str, claims: Sequence[ClaimSupport] =
     words: list[DoubtedWord] = []
     for begin, end in zip([0, *starts[1:]], [*starts[1:], len(response)], strict=True) if starts else ():
         words += _sentence_words(document, response[begin:end], begin, learnt[len(words) :])
-    return words
+    return words if written == response else _with_marks(written, words)
+
+
+def _with_marks(written: str, words: Sequence[DoubtedWord]) -> list[DoubtedWord]:
+    """The words as they are written: with the marks around them, and with marks alone, which say nothing."""
+    spans = [match.span() for match in _WORD.finditer(written)]
+    doubts: list[float | None] = [None] * len(spans)
+    index = 0
+    for word in words:
+        while spans[index][1] <= word.start:
+            index += 1
+        doubts[index] = max(word.doubt, doubts[index] or 0.0)
+    return [
+        DoubtedWord(written[start:end], start, end, ELSEWHERE if doubt is None else doubt)
+        for (start, end), doubt in zip(spans, doubts, strict=True)
+    ]
 
 
 def _sentence_words(document: str, sentence: str, at: int, learnt: Sequence[float]) -> list[DoubtedWord]:

@@ -22,7 +22,8 @@ from troth.core.progress import bar
 from troth.core.records import Grounded
 from troth.core.text_cache import text_cache
 from troth.grounding.evidence import best_passages, passages
-from troth.grounding.metrics import Value, compose_texts, faithfulness
+from troth.grounding.metrics import Value, faithfulness, plain_texts
+from troth.grounding.restating import restate_facts, unrestated
 from troth.models import Nli, TextPair
 from troth.models.protocols import Entailment, WordedEntailment
 from troth.text.courtesies import NO_CLAIM, claims_nothing
@@ -88,7 +89,7 @@ class SentenceEntailment:
     @property
     def recipe(self) -> dict[str, Any]:
         rules = {"nli": self.nli.name, "windows": self.sizes, "evidence": self.evidence}
-        return rules | {"sentences": self.over, "judged": "claims", "best": "window"}
+        return rules | {"sentences": self.over, "judged": "claims", "values": "restated", "best": "window"}
 
     @property
     def remarks(self) -> list[str]:
@@ -101,8 +102,8 @@ class SentenceEntailment:
 
     def supports(self, items: Sequence[Grounded]) -> Iterator[list[SentenceSupport]]:
         """For each response, each of its sentences with the passages that were asked about it."""
-        items = compose_texts(items)
-        sentences = [split_sentences(item.response) for item in items]
+        items = plain_texts(items)
+        sentences = [[" ".join(text.split()) for text in split_sentences(item.response)] for item in items]
         sizes = [self._number(item.document) * len(texts) for item, texts in zip(items, sentences, strict=True)]
         done = 0
         with bar(self.metric.name) as progress:
@@ -135,7 +136,9 @@ class SentenceEntailment:
 
     def _answers(self, questions: Sequence[list[list[TextPair]]]) -> Iterator[list[SentenceSupport]]:
         pairs = [pair for question in questions for group in question for pair in group]
-        verdicts = iter(self.nli.probabilities(pairs)) if pairs else iter(())
+        restated = [restate_facts(claim, passage) for passage, claim in pairs]
+        asked = [(passage, own.text if own else claim) for (passage, claim), own in zip(pairs, restated, strict=True)]
+        verdicts = iter(unrestated(restated, self.nli.probabilities(asked))) if asked else iter(())
         for question in questions:
             sentences = [group[0][1] for group in question]
             claims = [not claims_nothing(sentence) for sentence in sentences]

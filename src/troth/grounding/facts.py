@@ -20,9 +20,8 @@ from troth.core.metric import Metric
 from troth.core.progress import bar
 from troth.core.records import Grounded
 from troth.grounding.evidence import passages
-from troth.grounding.metrics import Unscored, Value, compose_texts, faithfulness
+from troth.grounding.metrics import Unscored, Value, faithfulness, plain_texts
 from troth.text.facts import Fact, fact_index, find_facts
-from troth.text.normalize import compose
 from troth.text.proper_names import find_names, name_words
 from troth.text.sentences import locate_sentences
 from troth.text.word_index import LONGEST_ACRONYM, word_index
@@ -143,12 +142,13 @@ class FactCheck:
 
     def explain(self, item: Grounded) -> list[str]:
         """Each fact of a response, found or not, and where."""
-        return [fact.line() for fact in check_facts(compose(item.document), compose(item.response))]
+        (item,) = plain_texts([item])
+        return [fact.line() for fact in check_facts(item.document, item.response)]
 
     def score(self, items: Sequence[Grounded]) -> list[Value]:
         values: list[Value] = []
         with bar(self.metric.name) as progress:
-            for item in compose_texts(items):
+            for item in plain_texts(items):
                 facts = check_facts(item.document, item.response)
                 values.append(sum(fact.credit for fact in facts) / len(facts) if facts else Unscored(NO_FACTS))
                 if len(values) % CHUNK == 0 or len(values) == len(items):

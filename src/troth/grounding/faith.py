@@ -32,7 +32,7 @@ from troth.grounding.doubts import doubted_words
 from troth.grounding.entailment import EVIDENCE, SentenceEntailment, SentenceSupport
 from troth.grounding.evidence import passages
 from troth.grounding.facts import check_facts
-from troth.grounding.metrics import Unscored, Value, compose_texts, faithfulness
+from troth.grounding.metrics import Unscored, Value, faithfulness, plain_texts
 from troth.grounding.places import misplaced_facts, rate_places
 from troth.models import Nli
 from troth.storage.explorer import ClaimSupport
@@ -91,7 +91,7 @@ class FaithScore:
     def recipe(self) -> Any:
         weights = {name: f"{value:g}" for name, value in asdict(self.weights).items() if "contradicted" not in name}
         rules = self.entailment.recipe
-        return {name: rules[name] for name in ("nli", "windows", "evidence", "judged")} | weights
+        return {name: rules[name] for name in ("nli", "windows", "evidence", "judged", "values")} | weights
 
     @property
     def remarks(self) -> Sequence[str]:
@@ -100,7 +100,7 @@ class FaithScore:
     def score(self, items: Sequence[Grounded]) -> list[Value]:
         self.seen.clear()  # a service scores for months
         values: list[Value] = []
-        items = compose_texts(items)
+        items = plain_texts(items)
         for item, supports in zip(items, self.entailment.supports(items), strict=True):
             claims = self.seen[item.document, item.response] = self._claims(item, supports)
             odds = [claim.odds for claim in claims if claim.verdict != NO_CLAIM]
@@ -109,7 +109,7 @@ class FaithScore:
 
     def claims(self, item: Grounded) -> tuple[ClaimSupport, ...]:
         """The sentences of a response with their verdicts; cached for responses of the last call of `score`."""
-        (item,) = compose_texts([item])
+        (item,) = plain_texts([item])
         if (known := self.seen.get((item.document, item.response))) is None:
             (supports,) = self.entailment.supports([item])
             known = self._claims(item, supports)
@@ -117,7 +117,7 @@ class FaithScore:
 
     def explain(self, item: Grounded) -> list[str]:
         """Each sentence with its verdict and passage, then its words that the document does not support."""
-        (item,) = compose_texts([item])
+        (item,) = plain_texts([item])
         claims = self.claims(item)
         lines = [format_claim(claim) for claim in claims]
         statements = [claim.sentence for claim in claims if claim.verdict != NO_CLAIM]

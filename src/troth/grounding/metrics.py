@@ -24,7 +24,7 @@ from troth.core.options import cache_file, option
 from troth.core.records import Grounded
 from troth.core.registry import Registry
 from troth.models import Lm, Nli
-from troth.text.normalize import compose
+from troth.text.layout import plain_document, plain_response
 
 if TYPE_CHECKING:
     from troth.storage.cache import Store
@@ -179,12 +179,10 @@ class Models:
         return {role: getattr(model, "name", model) for role, model in roles.items() if model != usual.get(role)}
 
 
-def compose_texts(items: Iterable[Grounded]) -> list[Grounded]:
-    """The responses with composed texts, for metrics of troth's own; see `troth.text.normalize.compose`."""
+def plain_texts(items: Iterable[Grounded]) -> list[Grounded]:
+    """The responses and documents without their layout, for metrics of troth's own; see `troth.text.layout`."""
     return [
-        item
-        if item.document.isascii() and item.response.isascii()
-        else msgspec.structs.replace(item, document=compose(item.document), response=compose(item.response))
+        msgspec.structs.replace(item, document=plain_document(item.document), response=plain_response(item.response))
         for item in items
     ]
 

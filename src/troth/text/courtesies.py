@@ -1,5 +1,7 @@
 """Sentences that claim nothing: questions to the user, and courtesies such as "You are welcome!" or "I agree.".
 
+Lead-ins ("Here is what I found:") and remarks that something was not found are among the courtesies.
+
 No document supports them, and none has to: beside sentences that do claim something, they have no part in a response's
 value. In doubt a sentence claims something: one with a number, a negative question ("Wasn't it built by Kay?"), and
 what is told as a question ("Did you hear that it closed?"). The words are English (`speech.toml`).
@@ -28,6 +30,8 @@ def claims_nothing(sentence: str) -> bool:
     if any(letter.isdigit() for letter in sentence):
         return False
     clauses = [_SPACE.sub(" ", clause).strip() for clause in _CLAUSE.split(sentence.lower().replace("’", "'"))]
+    if len(clauses) == 2 and sentence.rstrip().endswith(":") and _pattern("leads").fullmatch(clauses[0]):
+        return True
     rest = [clause for clause in clauses if clause and not _is_courtesy(clause)]
     if not rest or not _ASKS.search(sentence):
         return not rest

@@ -77,6 +77,7 @@ def _fact_pattern() -> re.Pattern[str]:
     """All facts in one pass; where two readings begin at the same character, the one listed first is taken."""
     counted = "|".join(sorted(map(re.escape, _units_by_spelling()), key=len, reverse=True))
     unit = rf"(?:[\s-]?({counted})(?![\w/]))?"
+    plural = "|".join(sorted(name for name in _units_by_spelling() if len(name) > 3 and name.endswith("s")))
     readings = (
         r"(?P<iso>(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d))",
         rf"(?P<day>\b({_MONTH})\.?\s+(?:the\s+)?(\d{{1,2}})(?:st|nd|rd|th)?\b(?!:|\s*[ap]\.?m\b)(?:,?\s+(\d{{4}})\b)?)",
@@ -88,8 +89,8 @@ def _fact_pattern() -> re.Pattern[str]:
         r"(?P<decade>(?<![\w$€£.])(?:(1[0-9]|20)|['’])(\d0)['’]?s\b)",
         r"(?P<weekday>\b((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b)",
         r"(?P<century>\b(\d{1,2})(?:st|nd|rd|th)[\s-]century\b)",
-        r"(?P<year>(?<![\w$€£.,/-])((?:1[0-9]|20)\d\d)(?![\w%/]|[.,]\d|-\d|\s*(?:%|percent\b|people\b|votes?\b|meters?\b|"
-        r"metres?\b|feet\b|miles?\b|km\b|dollars?\b|years?\b|days?\b|hours?\b|minutes?\b)))",
+        r"(?P<year>(?<![\w$€£.,/-])((?:1[0-9]|20)\d\d)(?![\w%/]|[.,]\d|-\d|\s*(?:%|"
+        rf"(?:{plural}|people|feet|km|kg|percent|dollar|euro|pound|yen|meter|metre|mile|vote|year|day|hour|minute)\b)))",
         r"(?P<money>(?<!\w)(us\$|[$€£¥])\s?(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?"
         r"(?:\s?(hundred|thousand|million|billion|trillion|k|mn|m|bn|b))?(?!\w))",
         r"(?P<ordinal>(?<![\w.,])(\d+)(?:st|nd|rd|th)\b)",

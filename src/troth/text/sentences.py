@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from troth.text.layout import CITATION, LIST_NUMBER
+
 # After a mark and the quotes or brackets that close with it, before white space. A line break alone ends a sentence
 # only at the end of a paragraph or before an item of a list.
 _END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|\n\s*\n\s*|\n(?=\s*(?:[-*•]|\d+[.)])\s)")
@@ -18,10 +20,10 @@ _WORD = re.compile(r"\w")
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a text. A piece without a word joins the sentence before it.
+    """The sentences of a text. A piece without a word, or a citation alone, joins the sentence before it.
 
-    A mark after an abbreviation does not end a sentence. A full stop after white space, as in tokenised text, always
-    does.
+    A mark after an abbreviation or after the number of a list's item does not end a sentence. A full stop after white
+    space, as in tokenised text, always does.
     """
     return [" ".join(pieces) for _, pieces in _pieces(text)]
 
@@ -58,11 +60,11 @@ def _pieces(text: str) -> list[tuple[int, list[str]]]:
     sentences: list[tuple[int, list[str]]] = []
     start = 0
     for end in (*_END.finditer(text), None):
-        if end is not None and "\n" not in end[0] and _ends_with_abbreviation(text, start, end.start()):
+        if end is not None and "\n" not in end[0] and _goes_on(text, start, end.start()):
             continue
         whole = text[start:] if end is None else text[start : end.end()]
         piece = whole.strip()
-        if piece and sentences and not _WORD.search(piece):
+        if piece and sentences and not _WORD.search(CITATION.sub("", piece)):
             sentences[-1][1].append(piece)
         elif piece:
             sentences.append((start + len(whole) - len(whole.lstrip()), [piece]))
@@ -70,8 +72,13 @@ def _pieces(text: str) -> list[tuple[int, list[str]]]:
     return sentences
 
 
-def _ends_with_abbreviation(text: str, start: int, end: int) -> bool:
-    """Whether the last word before `end` is one. Only this word is looked at: sentences may be long."""
+def _goes_on(text: str, start: int, end: int) -> bool:
+    """Whether the mark at `end` does not end a sentence: after an abbreviation, or after a number that begins an item.
+
+    Only the last word is looked at, because sentences may be long.
+    """
+    if LIST_NUMBER.fullmatch(text, start, end):
+        return True
     first = end
     while first > start and not (text[first - 1].isspace() or text[first - 1] in _BEFORE_WORD):
         first -= 1
