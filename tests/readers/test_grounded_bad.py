@@ -124,6 +124,39 @@ def test_what_should_lie_beside_is_missing(tmp_path: Path, name: str) -> None:
     assert "beside it" in error.what
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("r.jsonl", '{"question": "q", "contexts": ["a"], "answer": "b"}\n',
+         "r.jsonl: has no key 'document' and no key 'response'; its keys are question, contexts, answer (map its "
+         "names: --map document=contexts,response=answer, or columns=… in Python"),
+        ("r.json", '[{"document": "a", "output": "b"}]', "has no key 'response'; its keys are document, output "
+         "(map its names: --map response=output,"),
+        ("r.csv", "q,passages,response\nx,y,z\n", "has no column 'document'; its columns are q, passages, response "
+         "(map its names: --map document=passages,"),
+        ("r.csv", "q;document;response\nx;y;z\n", "its cells are separated by semicolons (save it with commas or tabs"),
+        ("r.json", " [ ]\n", "r.json: the list is empty"),
+    ],
+)  # fmt: skip
+def test_other_names(tmp_path: Path, name: str, text: str, said: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    error = attempt(path)
+    assert error is not None
+    assert said in error.line()
+
+
+def test_a_list_of_our_own_rows(tmp_path: Path) -> None:
+    lines, listed = tmp_path / "r.jsonl", tmp_path / "r.json"
+    lines.write_text("".join(json.dumps(row) + "\n" for row in JSONL))
+    listed.write_text(json.dumps(JSONL, indent=1))
+    assert list(grounded.read(str(listed))) == list(grounded.read(str(lines)))
+    listed.write_text(json.dumps([*JSONL, 6]))
+    error = attempt(listed)
+    assert error is not None
+    assert f"line {len(JSONL) + 1}: is not an object" in error.line()
+
+
 def test_unknown_names(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="did you mean 'begin'"):
         list(grounded.read(str(lay(tmp_path, "begin")), "begn"))

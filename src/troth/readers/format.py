@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -50,8 +50,17 @@ class Reader(Protocol):
         ...
 
 
-def recognise(formats: Registry[Reader], document: Document, *, json: bool = True) -> str:
-    """The name of the first format that recognises a document. `json`: all formats of the registry are JSON."""
+def recognise(
+    formats: Registry[Reader],
+    document: Document,
+    *,
+    json: bool = True,
+    explain: Callable[[Document], UserError | None] = lambda _: None,
+) -> str:
+    """The name of the first format that recognises a document. `json`: all formats of the registry are JSON.
+
+    `explain`: gives a more helpful error for a document that none recognises, or None.
+    """
     if not document.data.strip():
         raise empty_error(document)
     for name in formats.by_name():
@@ -64,6 +73,8 @@ def recognise(formats: Registry[Reader], document: Document, *, json: bool = Tru
     keys = list(first_object(document))
     if not keys and (json or document.starts(b"{") or document.starts(b"[")):
         decode(document, object)  # the most likely reason is broken JSON: this raises an error with its position
+    if (error := explain(document)) is not None:
+        raise error
     hint = "name the format: " + ", ".join(formats)
     what = f"not a known {formats.kind}"
     what += f"; its keys are {', '.join(keys[:KEYS])}{', …' if len(keys) > KEYS else ''}" if keys else ""

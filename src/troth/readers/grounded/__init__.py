@@ -18,6 +18,7 @@ from troth.readers import source
 from troth.readers.decode import LAYOUT, error_context
 from troth.readers.format import Reader, recognise
 from troth.readers.grounded import mapped
+from troth.readers.grounded.unknown import explain_unknown
 from troth.readers.paths import to_path
 from troth.readers.source import Document
 
@@ -98,7 +99,7 @@ def _read(
 
 def detect(document: Document) -> str:
     """The name of the format of a document."""
-    return recognise(FORMATS, document, json=False)
+    return recognise(FORMATS, document, json=False, explain=explain_unknown)
 
 
 def _documents(path: str) -> Iterator[Document]:

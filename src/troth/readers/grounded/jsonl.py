@@ -2,8 +2,8 @@
 
     {"id": "a1", "document": "Crayons …", "history": ["Who makes crayons?"], "response": "Crayola does.", "label": 1}
 
-`document` is a text or a list of passages; `id` is a text or a number. Keys other than these, `source` and `meta` are
-errors; files with other names are read with a map (`mapped`).
+A JSON list of such objects is read, too. `document` is a text or a list of passages; `id` is a text or a number. Keys
+other than these, `source` and `meta` are errors; files with other names are read with a map (`mapped`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 from troth.core.errors import UserError
 from troth.core.records import Grounded
-from troth.readers.decode import error_context, first_object, line_object, lines
+from troth.readers.decode import first_object
 from troth.readers.format import Format
 from troth.readers.grounded import labels
-from troth.readers.grounded.mapped import identifier, passages
+from troth.readers.grounded.mapped import identifier, json_rows, passages, read_rows
 from troth.readers.plain import field, refuse_unknown_keys, sequence, text
 from troth.readers.source import Document
 
@@ -26,39 +26,22 @@ KEYS = ("id", "document", "history", "response", "label", "source", "meta")
 
 
 def detect(document: Document) -> bool:
-    return document.starts(b"{") and {"document", "response"} <= first_object(document).keys()
+    is_json = document.starts(b"{") or document.starts(b"[")
+    return is_json and {"document", "response"} <= first_object(document).keys()
 
 
 def read(document: Document) -> Iterator[Grounded]:
-    seen: dict[str, int] = {}
-    for line, row in lines(document):
-        with error_context(line=line):
-            item = _record(row)
-            if item.id in seen:
-                raise UserError(f"duplicate id '{item.id}', already on line {seen[item.id]}", hint="ids must be unique")
-            seen[item.id] = line
-        yield item
+    return read_rows(document, json_rows(document), _record, None)
 
 
 def read_sound(document: Document, skipped: list[str]) -> Iterator[Grounded]:
-    """Like `read`, but skips lines with an error, and appends the errors to `skipped`."""
-    seen: set[str] = set()
-    for number, line in enumerate(document.data.split(b"\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            with error_context(line=number, file=document.name):
-                item = _record(line_object(document, line))
-                if item.id in seen:
-                    raise UserError(f"duplicate id '{item.id}'", hint="ids must be unique")
-        except UserError as error:
-            skipped.append(str(error))
-            continue
-        seen.add(item.id)
-        yield item
+    """Like `read`, but skips rows with an error, and appends the errors to `skipped`."""
+    return read_rows(document, json_rows(document), _record, skipped)
 
 
-def _record(row: dict[str, Any]) -> Grounded:
+def _record(row: Any, _line: int) -> Grounded:
+    if not isinstance(row, dict):
+        raise UserError("is not an object {…}")
     refuse_unknown_keys(row, KEYS)
     return Grounded(
         id=identifier(field(row, "id")),

@@ -9,7 +9,7 @@ keys are ignored; a response without an id has its line number as id.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -45,11 +45,23 @@ def parse_columns(text: str) -> dict[str, str]:
 def read(document: Document, columns: Mapping[str, str], skipped: list[str] | None = None) -> Iterator[Grounded]:
     """The responses of a document by a map of names; errors of single rows are appended to `skipped`, if given."""
     names = {"document": "document", "response": "response"} | dict(columns)
+    is_json = document.starts(b"[") or document.starts(b"{")
+    numbered = json_rows(document) if is_json else _table_rows(document)
+    return read_rows(document, numbered, lambda row, line: _record(row, names, line), skipped)
+
+
+def read_rows(
+    document: Document,
+    numbered: Iterable[tuple[int, Callable[[], Any]]],
+    parse: Callable[[Any, int], Grounded],
+    skipped: list[str] | None,
+) -> Iterator[Grounded]:
+    """The responses of numbered rows; errors of single rows are appended to `skipped`, if given."""
     seen: dict[str, int] = {}
-    for line, row in _rows(document):
+    for line, row in numbered:
         try:
             with error_context(line=line):
-                item = _record(row(), names, line)
+                item = parse(row(), line)
                 if item.id in seen:
                     what = f"duplicate id '{item.id}', already on line {seen[item.id]}"
                     raise UserError(what, hint="ids must be unique")
@@ -62,17 +74,23 @@ def read(document: Document, columns: Mapping[str, str], skipped: list[str] | No
         yield item
 
 
-def _rows(document: Document) -> Iterator[tuple[int, Callable[[], Any]]]:
-    """The number of each row, with a function that reads the row, so that an error concerns only that row."""
+def json_rows(document: Document) -> Iterator[tuple[int, Callable[[], Any]]]:
+    """The number of each row of JSON Lines, or of a JSON list, with a function that reads the row.
+
+    An error then concerns only that row.
+    """
     if document.starts(b"["):
         yield from ((number, lambda row=row: row) for number, row in enumerate(decode_unique(document, list[Any]), 1))
-    elif document.starts(b"{"):
+    else:
         every = enumerate(document.data.split(b"\n"), 1)
         yield from ((number, partial(line_object, document, line)) for number, line in every if line.strip())
-    else:
-        table = rows(document)
-        header = [name.strip() for name in next(table)[1]]
-        yield from ((line, partial(_cells, header, cells)) for line, cells in table if any(map(str.strip, cells)))
+
+
+def _table_rows(document: Document) -> Iterator[tuple[int, Callable[[], Any]]]:
+    """As `json_rows`, for CSV with a header."""
+    table = rows(document)
+    header = [name.strip() for name in next(table)[1]]
+    yield from ((line, partial(_cells, header, cells)) for line, cells in table if any(map(str.strip, cells)))
 
 
 def _cells(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
