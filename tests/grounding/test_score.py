@@ -225,6 +225,22 @@ def test_wrong_use(tmp_path: Path) -> None:
         ground(str(path))
 
 
+@pytest.mark.parametrize(
+    ("positional", "named", "said"),
+    [
+        ([[]], {}, "a response is a Grounded record, not a list"),
+        ([[{"document": "a", "response": "b"}]], {}, "a response is a Grounded record, not a list"),
+        ([], {"responses": [{"document": "a", "response": "b"}]}, "a response is a Grounded record, not a dict"),
+        ([], {"responses": {"a": [{"document": "a"}]}}, "a response is a Grounded record, not a dict"),
+        ([], {"responses": {"a": []}}, "there are no responses"),
+        ([], {"responses": []}, "no data is named"),
+    ],
+)
+def test_what_is_no_record(positional: Any, named: Any, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        ground(*positional, metrics="coverage", **named)
+
+
 def test_the_example_in_the_docstring() -> None:
     assert doctest.testmod(score).failed == 0
     assert doctest.testmod(score).attempted > 0

@@ -290,3 +290,18 @@ def test_the_examples_of_the_docs() -> None:
         with redirect_stdout(printed):
             exec(compile(example, "docs", "exec"), {})  # noqa: S102
         assert printed.getvalue().split()[0] == "0.5"
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"predictions": ["a"], "references": ["a"], "foo": 1}, "there is no column 'foo'"),
+        ({"predictions": 1, "references": ["a"]}, "predictions is 1, not a list"),
+        ({"predictions": "a", "references": "a"}, "predictions is 'a', not a list"),
+        ({"predictions": ["a", "b"], "references": ["a", [1]]}, "row 1: a part of a document is not text"),
+        ({"predictions": ["a", 2], "references": ["a", "b"]}, "row 1: a prediction is a number, not text"),
+    ],
+)
+def test_columns_that_are_none(columns: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        troth.load("coverage").compute(**columns)

@@ -50,6 +50,7 @@ TASK = Task(
     no_explorer="Runs of troth ground have responses and documents, and no dialogues: see Grounding.",
 )  # fmt: skip
 OnError = Literal["stop", "skip"]
+RECORDS = 'in memory: responses=[Grounded("1", document, response), …], with Grounded from troth.core.records'
 
 
 @dataclass(frozen=True)
@@ -150,10 +151,22 @@ def read_grounded(
     if not data:
         raise UserError("no data is named", hint="for example responses.jsonl, or name=responses.jsonl")
     if isinstance(data, Mapping):
-        return {name: ResponseSet(list(items), ()) for name, items in data.items()}
-    if items := [item for item in data if isinstance(item, Grounded)]:
-        return {"responses": ResponseSet(items, ())}
-    return {name: settings.load([path]) for name, path in name_paths([item for item in data if is_path(item)], "file")}
+        return {name: ResponseSet(_check_records(items), ()) for name, items in data.items()}
+    paths = [item for item in data if is_path(item)]
+    if len(paths) < len(data):
+        return {"responses": ResponseSet(_check_records(data), ())}
+    return {name: settings.load([path]) for name, path in name_paths(paths, "file")}
+
+
+def _check_records(items: Iterable[Any]) -> list[Grounded]:
+    """The items, if all of them are responses in memory."""
+    records = list(items)
+    if not records:
+        raise UserError("there are no responses", hint=RECORDS)
+    for item in records:
+        if not isinstance(item, Grounded):
+            raise UserError(f"a response is a Grounded record, not a {type(item).__name__}", hint=RECORDS)
+    return records
 
 
 def score_grounded(corpus: Mapping[str, ResponseSet], settings: GroundSettings) -> Result:

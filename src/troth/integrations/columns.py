@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from troth.core.errors import UserError, suggest_name
@@ -29,14 +30,30 @@ def row(prediction: Any, reference: Any, further: Mapping[str, Any]) -> dict[str
 
 def rows(columns: Mapping[str, Iterable[Any] | None]) -> list[dict[str, Any]]:
     """The rows of columns of equal length."""
-    lists = {name: list(column) for name, column in columns.items() if column is not None}
-    for name in lists:
+    for name in columns:
         if name not in Columns._fields:
-            raise UserError(f"there is no column '{name}'", hint=suggest_name(name, Columns._fields))
+            hint = suggest_name(name, Columns._fields) or "one of: " + ", ".join(Columns._fields)
+            raise UserError(f"there is no column '{name}'", hint=hint)
+    lists = {name: _listed(name, column) for name, column in columns.items() if column is not None}
     if len({len(column) for column in lists.values()}) > 1:
         counts = ", ".join(f"{len(column)} {name}" for name, column in lists.items())
         raise UserError(f"the columns differ in length: {counts}", hint="one reference for each prediction")
     return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+
+
+def _listed(name: str, column: Any) -> list[Any]:
+    if isinstance(column, str | Mapping) or not isinstance(column, Iterable):
+        raise UserError(f"{name} is {plain.describe(column)}, not a list", hint="one item for each response")
+    return list(column)
+
+
+@contextmanager
+def _naming_row(index: int) -> Iterator[None]:
+    """Errors in the block say which row they are in, counted from 0."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"row {index}: {error.what}", hint=error.hint) from error
 
 
 def columns(rows: Sequence[Mapping[str, Any]]) -> Columns:
@@ -90,11 +107,14 @@ def grounded(columns: Columns) -> list[Grounded]:
     """Responses with their documents."""
     refuse(columns, "dialogue_ids", "turn_ids")
     histories = columns.histories or [()] * len(columns.predictions)
-    items = zip(columns.references, columns.predictions, histories, strict=True)
-    return [
-        Grounded(str(index), passages(document, "a document"), _response(text), tuple(_history(history)))
-        for index, (document, text, history) in enumerate(items)
-    ]
+    items: list[Grounded] = []
+    for index, (document, text, history) in enumerate(
+        zip(columns.references, columns.predictions, histories, strict=True)
+    ):
+        with _naming_row(index):
+            said = passages(document, "a document"), _response(text)
+            items.append(Grounded(str(index), *said, tuple(_history(history))))
+    return items
 
 
 def _dialogues(columns: Columns) -> list[str]:
