@@ -42,7 +42,8 @@ def rows(columns: Mapping[str, Iterable[Any] | None]) -> list[dict[str, Any]]:
 
 
 def _listed(name: str, column: Any) -> list[Any]:
-    if isinstance(column, str | Mapping) or not isinstance(column, Iterable):
+    is_text = isinstance(column, str) and name in ("predictions", "references")  # its letters are no responses
+    if is_text or isinstance(column, Mapping) or not isinstance(column, Iterable):
         raise UserError(f"{name} is {plain.describe(column)}, not a list", hint="one item for each response")
     return list(column)
 
