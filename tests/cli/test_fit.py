@@ -176,9 +176,9 @@ def test_a_share_is_given_in_percent(fine: Troth, troth: Troth, tmp_path: Path) 
 def test_a_limit_that_decides_nothing(
     fine: Troth, troth: Troth, tmp_path: Path, options: tuple[str, ...], said: str
 ) -> None:
-    data, run = labelled(tmp_path / "dev.jsonl"), str(tmp_path / "run")
-    fine("ground", data, "--metrics", "coverage", "--out", run)
-    runs = (run, run) if "--margin" in options else (run,)
+    runs = [str(tmp_path / name) for name in (("old", "new") if "--margin" in options else ("new",))]
+    for run in runs:
+        fine("ground", labelled(Path(f"{run}.jsonl")), "--metrics", "coverage", "--out", run)
     result = troth("gate", *runs, "--metric", "coverage", *options)
     assert (result.code, said in result.err) == (2, True), result.err
 

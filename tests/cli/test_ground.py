@@ -150,6 +150,21 @@ def test_meta_eval_without_dev(fine: Troth, data: str) -> None:
     assert f"no {measures} of u_f1: needs labelled dev data" in result.err
 
 
+def test_meta_eval_without_a_test_and_with_one_label(fine: Troth, data: str, tmp_path: Path) -> None:
+    run = str(tmp_path / "run")
+    result = fine("meta", "eval", data, "--metrics", "u_f1,rouge_l", "--resamples", "50", "--out", run)
+    (row,) = [line for line in result.out.splitlines() if line.startswith("rouge_l") and "AUROC" in line]
+    assert row.split()[-3:] == ["–", "–", "–"], "no test, no corrected p-value"
+    stored = json.loads((Path(run) / "run.json").read_text())["scores"]
+    (p,) = [score for score in stored if score["metric"] == "p:auroc:rouge_l-u_f1"]
+    assert (p["value"], p["reason"]) == (None, "a test needs 10 documents or more")
+    ones = tmp_path / "ones.jsonl"
+    ones.write_text("".join(json.dumps(row | {"label": 1}) + "\n" for row in ROWS))
+    assert "no spearman, pearson, auroc of u_f1, rouge_l: all responses have one label\n" in (
+        fine("meta", "eval", str(ones), "--metrics", "u_f1,rouge_l", "--resamples", "50").err
+    )
+
+
 def test_meta_eval_json(fine: Troth, data: str) -> None:
     found = fine("meta", "eval", data, "--metrics", "u_f1,bleu", "--resamples", "50", "--json").json()
     names = {score["metric"] for score in found if score["group"] == "all"}

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ import numpy as np
 
 from troth.core.errors import UserError
 from troth.core.groups import ALL, Group
+from troth.core.metric import Metric
 from troth.core.names import Path, name_paths, path_of
 from troth.core.options import keywords, option, resamples_option, resolve, seed_option
 from troth.core.parts import Mask
@@ -42,7 +43,7 @@ from troth.grounding import calibration
 from troth.grounding.calibration import NO_SCORE, ONE_LABEL, Aim, Calibration, Fitted, unlabelled_notes
 from troth.grounding.graded import GradedSystem, MetricValues, grade_systems
 from troth.grounding.score import ResponseSet, ScoringSettings, collect_remarks
-from troth.meta.labels.labelled import AUROC
+from troth.meta.labels.labelled import AUROC, RANKING
 from troth.meta.labels.measures import NEEDS_DEV, Evaluation, JudgedMetric
 from troth.stats.estimates import Resampling, SystemCells, build_result
 from troth.storage.files import check_new
@@ -103,6 +104,7 @@ def evaluate(*data: Path, **options: Any) -> Result:
     for reason in dict.fromkeys(metric.fitted for metric in judged if isinstance(metric.fitted, str)):
         names = ", ".join(metric.metric.name for metric in judged if metric.fitted == reason)
         texts.append(f"no {', '.join(measure.name for measure in NEEDS_DEV)} of {names}: {reason}")
+    texts += undefined_measures(scores, evaluation.metrics)
     texts += weak_slices([score for score in scores if evaluation.metrics[score.metric].of == AUROC.name])
     counts = system.counts() | {"positive": sum(item.label or 0 for item in test.items)}
     return build_result(
@@ -247,6 +249,19 @@ def classify_slices(item: Grounded) -> tuple[str, str, str]:
     short = len(item.response.split()) <= 8
     generic = len(set(_LONG_WORD.findall(item.response.lower()))) <= 1
     return (SLICES[0 if long else 1], SLICES[2 if short else 3], SLICES[4 if generic else 5])
+
+
+def undefined_measures(scores: Sequence[Score], metrics: Mapping[str, Metric]) -> Iterator[str]:
+    """A note for each reason why correlations or AUROC over all responses do not exist."""
+    names = {measure.name for measure in RANKING}
+    by_reason: dict[str, list[Metric]] = {}
+    for score in scores:
+        metric = metrics[score.metric]
+        if score.group == ALL and score.value is None and score.reason and metric.of in names:
+            by_reason.setdefault(score.reason, []).append(metric)
+    for reason, undefined in by_reason.items():
+        measures, of = (dict.fromkeys(getattr(metric, field) for metric in undefined) for field in ("of", "variant"))
+        yield f"no {', '.join(measures)} of {', '.join(of)}: {reason}"
 
 
 def weak_slices(scores: Sequence[Score]) -> Iterator[str]:

@@ -104,7 +104,8 @@ class MetricDifference(Finding, frozen=True, tag="metric difference"):
     high: float | None
     p_bootstrap: float | None  # None: too few documents for it
     p_randomization: float | None  # None: the measure is not a ratio of sums
-    p_holm: float  # of the randomisation test where there is one, corrected for all comparisons made at once
+    # Of the randomisation test where there is one, corrected for all comparisons made at once; None: there is no test.
+    p_holm: float | None
     n: int
 
 
@@ -225,9 +226,12 @@ class Evaluation:
     def differences(self, judged: Sequence[JudgedMetric]) -> list[MetricDifference]:
         """Every metric against the first, on the responses that both can score."""
         differences = [d for other in judged[1:] for d in self._compare(judged[0], other)]
-        tested = [d.p_randomization if d.p_randomization is not None else d.p_bootstrap or 1.0 for d in differences]
-        corrected = zip(differences, stats.holm(tested), strict=True)
-        return [msgspec.structs.replace(d, p_holm=p) for d, p in corrected]
+        tests = [d.p_bootstrap if d.p_randomization is None else d.p_randomization for d in differences]
+        corrected = stats.holm([1.0 if p is None else p for p in tests])
+        return [
+            msgspec.structs.replace(d, p_holm=None if test is None else p)
+            for d, test, p in zip(differences, tests, corrected, strict=True)
+        ]
 
     def _compare(self, base: JudgedMetric, other: JudgedMetric) -> Iterator[MetricDifference]:
         names, both = (base.metric.name, other.metric.name), base.scored & other.scored
@@ -265,7 +269,8 @@ class Evaluation:
             metric = whole.derive(f"{whole.name}-{d.base}", title=title, variant=d.base, low=-1.0)
             yield self._make_score(metric, recipe, ALL, Estimate(d.difference, d.low, d.high, d.n))
             corrected = Estimate(d.p_holm, None, None, d.n)
-            yield self._make_score(P.on(metric.name), ({"test": "holm"}, recipe), ALL, corrected)
+            reason = f"a test needs {FEW} documents or more" if d.p_holm is None else None
+            yield self._make_score(P.on(metric.name), ({"test": "holm"}, recipe), ALL, corrected, reason)
 
 
 def _bounds(data: Labelled, values: Sequence[float | None], drawn: Floats) -> list[intervals.Bounds]:
