@@ -32,7 +32,19 @@ def test_fit_for_the_unfaithful(fine: Troth, tmp_path: Path) -> None:
         "--out", str(tmp_path / "c.json"),
     )  # fmt: skip
     fitted, _, moved = (block.splitlines() for block in made.out.split("\n\n"))
-    assert fitted[1].split() == ["coverage", "0.000", "1.000", "0.300", "1.000", "1.000", "1.000", "0.000", "12"]
+    assert fitted[0].split()[:6] == ["metric", "min", "max", "threshold", "normalised", "F1"]
+    assert fitted[1].split() == [
+        "coverage",
+        "0.000",
+        "1.000",
+        "0.300",
+        "0.300",
+        "1.000",
+        "1.000",
+        "1.000",
+        "0.000",
+        "12",
+    ]
     assert " ".join(moved[0].split()) == f"on {other} AUROC unfaithful recall unfaithful precision false alarms"
     assert [cell for cell in moved[1].split() if "(" not in cell and ")" not in cell and cell != "…"][1:] == [
         "1.000", "1.000", "0.667", "0.250",
@@ -42,6 +54,20 @@ def test_fit_for_the_unfaithful(fine: Troth, tmp_path: Path) -> None:
     assert lines[0] == "metric,threshold,recall,precision,false_alarms"
     assert lines[1].split(",")[2:] == ["0.0", "", "0.0"]
     assert lines[-1].split(",")[2:4] == ["1.0", repr(4 / 12)]
+
+
+def test_the_threshold_is_printed_as_a_score_of_the_metric(fine: Troth, tmp_path: Path) -> None:
+    """Coverage from 0.5 to 1.0: the threshold 0.75 is 0.5 of the way."""
+    rows = [
+        {"id": name, "document": f"red blue {name}", "response": response, "label": label}
+        for name, response, label in [
+            ("a", "red grey", 0), ("b", "red blue", 1), ("c", "red blue blue grey", 1), ("d", "blue pink", 0),
+        ]
+    ]  # fmt: skip
+    data = tmp_path / "dev.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    made = fine("meta", "fit", str(data), "--metrics", "coverage", "--out", str(tmp_path / "c.json"))
+    assert made.out.splitlines()[1].split()[:5] == ["coverage", "0.500", "1.000", "0.750", "0.500"]
 
 
 def test_as_json_with_transfer(fine: Troth, tmp_path: Path) -> None:

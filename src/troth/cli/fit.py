@@ -84,7 +84,7 @@ def fit(
 
 
 def _threshold_table(calibration: Calibration) -> Table:
-    columns = {"min": "low", "max": "high", "threshold": "threshold", "F1 on it": "f1"}
+    columns = {"min": "low", "max": "high", "threshold": "raw_threshold", "normalised": "threshold", "F1 on it": "f1"}
     rows = []
     for fitted in calibration.metrics:
         at = fitted.at

@@ -116,6 +116,11 @@ class Fitted(msgspec.Struct, frozen=True, omit_defaults=True):
         """The recipe of verdicts: that of the scores, with bounds and threshold."""
         return scored, {name: f"{getattr(self, name):.6g}" for name in ("low", "high", "threshold")}
 
+    @property
+    def raw_threshold(self) -> float:
+        """The threshold as a score of the metric: `threshold` is that of the normalised score."""
+        return self.low + self.threshold * (self.high - self.low)
+
     def normalise(self, scores: Floats) -> Floats:
         return (scores - self.low) / (self.high - self.low)
 
