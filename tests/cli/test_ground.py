@@ -101,7 +101,7 @@ def test_fit_and_judge(fine: Troth, troth: Troth, data: str, tmp_path: Path) -> 
     result = fine("meta", "fit", data, "--metrics", "u_f1", "--out", out)
     table, trade_off = result.out.split("\n\n")
     assert [line.split() for line in table.splitlines()[1:]] == [
-        ["u_f1", "0.000", "1.000", "1.000", "1.000", "1.000", "1.000", "0.000", "4"]
+        ["u_f1", "0.000", "1.000", "1.000", "1.000", "1.000", "1.000", "1.000", "0.000", "4"]
     ]
     assert trade_off.splitlines()[1].split() == ["u_f1", *["1.000"] * 5]
     assert "data.jsonl (5 rows)" in result.err
