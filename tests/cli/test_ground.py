@@ -165,6 +165,21 @@ def test_meta_eval_without_a_test_and_with_one_label(fine: Troth, data: str, tmp
     )
 
 
+def test_words_have_few_decimals(fine: Troth, data: str, tmp_path: Path) -> None:
+    out = tmp_path / "words.jsonl"
+    fine("ground", data, "--metrics", "coverage", "--words", str(out))
+    doubts = [word["doubt"] for line in out.read_text().splitlines() for word in json.loads(line)["words"]]
+    assert doubts
+    assert all(doubt == round(doubt, 4) for doubt in doubts)
+
+
+def test_another_file_is_suggested_only_where_its_name_is_close(troth: Troth, data: str) -> None:
+    folder = Path(data).parent
+    assert "nope.jsonl: no such file or folder (check the path)" in troth("ground", str(folder / "nope.jsonl")).err
+    assert "(did you mean 'data.jsonl'?)" in troth("ground", str(folder / "date.jsonl")).err
+    assert "(did you mean 'data.jsonl'?)" in troth("ground", str(folder / "data.json")).err
+
+
 def test_meta_eval_json(fine: Troth, data: str) -> None:
     found = fine("meta", "eval", data, "--metrics", "u_f1,bleu", "--resamples", "50", "--json").json()
     names = {score["metric"] for score in found if score["group"] == "all"}

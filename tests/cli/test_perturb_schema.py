@@ -194,7 +194,7 @@ def test_out_is_not_overwritten_and_a_schema_is_needed(troth: Troth, tmp_path: P
     lone = tmp_path / "dialogues_001.json"
     lone.write_bytes((Path(GOLD) / "dialogues_001.json").read_bytes())
     result = troth("perturb", "schema", str(lone), str(tmp_path / "out"), "--make", "corrupt")
-    assert "no schema.json beside the dialogues (name the schema file)" in result.err
+    assert "no schema.json beside the dialogues (name it: --schema FILE)" in result.err
     (empty := tmp_path / "empty.json").write_text("[]")
     result = troth("perturb", "schema", str(empty), str(tmp_path / "out"), "--make", "corrupt")
     assert result.err == f"troth: {empty}: no service and no dialogue in it (is it the right one?)\n"

@@ -117,8 +117,12 @@ def test_several_systems(tmp_path: Path) -> None:
     assert result.score("u_f1", system="two").value == 1.0
     alone = ground(paths[1], metrics=["u_f1"], resamples=50)
     assert alone.score("u_f1") == result.score("u_f1", system="two"), "others change nothing"
-    with pytest.raises(UserError, match="given twice"):
+    with pytest.raises(UserError, match="the same file is given twice"):
         ground(paths[0], paths[0])
+    with pytest.raises(UserError, match=r"the name 'a' is given twice .give each file a name of its own"):
+        ground(f"a={paths[0]}", f"a={paths[1]}")
+    with pytest.raises(UserError, match="no metric is named"):
+        ground(paths[0], metrics="")
 
 
 def test_runs_compare(tmp_path: Path) -> None:

@@ -72,10 +72,12 @@ def test_names_that_a_file_has_already_and_ids_by_line() -> None:
         ({"contexts": [{"url": "x"}], "answer": "x"}, "an object without a text"),
         ({"contexts": "a", "answer": None}, "'answer' is not text"),
         ({"contexts": "a", "answer": "x", "ok": 7}, "'label' is not 0 or 1"),
-        ({"contexts": "a", "answer": "x", "trace": {"id": 1.5}}, "'id' is not text"),
+        ({"contexts": "a", "answer": "x", "trace": {"id": 1.5}}, "'trace.id' is not text"),
+        ({"contexts": "a", "answer": "x", "trace": {"id": {"run": 1, "step": 2}}},
+         "'trace.id' is an object (name what is in it: id=trace.id.run, id=trace.id.step)"),
         ([1], "is not an object"),
     ],
-)
+)  # fmt: skip
 def test_errors_have_a_line(row: Any, said: str) -> None:
     with pytest.raises(UserError) as error:
         list(read(document(row), COLUMNS))

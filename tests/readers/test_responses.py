@@ -159,7 +159,7 @@ def test_an_order_that_was_assumed_is_told(tmp_path: Path) -> None:
     told: list[str] = []
     path = write(tmp_path, LINES)
     responses.read(path, TURNS, tell=told.append)
-    assert told == [f"{path}: names no turns: matched to gold's system turns in order (or name a file of ids)"]
+    assert told == [f"{path}: names no turns: matched to gold's system turns in order (or name them: --ids FILE)"]
     for content, ids in ((JSONL, None), (CSV, None), (LINES, write(tmp_path, "a 1\na 3\nb 1\n", "ids"))):
         responses.read(write(tmp_path, content), TURNS, ids=ids, tell=told.append)
     assert len(told) == 1

@@ -362,7 +362,7 @@ def test_bleu_needs_no_schema(tmp_path: Path) -> None:
     gold = write(tmp_path)
     (Path(gold) / "schema.json").unlink()
     assert nlg(gold, responses(tmp_path, GOLD), metrics=["bleu"], resamples=20)["bleu"].value == 1.0
-    with pytest.raises(UserError, match=r"no schema.json beside the dialogues \(name the schema file\)"):
+    with pytest.raises(UserError, match=r"no schema.json beside the dialogues \(name it: --schema FILE\)"):
         nlg(gold, responses(tmp_path, GOLD), metrics=["ser"])
 
 

@@ -96,6 +96,11 @@ def test_few_errors(wrong: int, note: str | None) -> None:
     assert score(SHARE, {str(n): [float(n >= wrong)] for n in range(20)}).interval_note == note
 
 
+def test_all_of_a_few_are_not_blamed() -> None:
+    cells = {str(n): [0.5] for n in range(7)}
+    assert score(SHARE, cells).interval_note == "the interval rests on 7 dialogues only"
+
+
 def test_documents_are_called_so() -> None:
     cell = Cell(SHARE, parts({"a": [1.0], "b": [1.0]}))
     (documents,) = score_cells("s", [cell], ["a", "b"], HOW._replace(cluster="document"))

@@ -569,3 +569,9 @@ def test_no_cache_can_be_there(place: str, tmp_path: Path) -> None:
     path = {"folder": tmp_path, "beneath a file": tmp_path / "file" / "scores.sqlite"}[place]
     with pytest.raises(UserError, match="another cache file, or disable the cache"):
         Store(str(path)).get([b"x"])
+
+
+def test_a_limit_that_is_none_names_the_variable(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TROTH_CACHE_LIMIT", "abc")
+    with pytest.raises(UserError, match="TROTH_CACHE_LIMIT: 'abc' is not a size"):
+        Store.at(file)

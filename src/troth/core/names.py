@@ -53,6 +53,9 @@ def name_paths(items: Sequence[Path], what: str) -> list[tuple[str, str]]:
         names = [name or stem(path, depth) for name, path in pairs]
         if len(set(names)) == len(names):
             return [(name, path) for name, (_, path) in zip(names, pairs, strict=True)]
+    twice = [name for name, count in Counter(name for name, _ in pairs if name).items() if count > 1]
+    if twice:
+        raise UserError(f"the name '{twice[0]}' is given twice", hint=f"give each {what} a name of its own")
     raise UserError(f"the same {what} is given twice", hint="give each a name: first=PATH second=PATH")
 
 

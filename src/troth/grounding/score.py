@@ -91,7 +91,10 @@ class ScoringSettings:
 
     @cached_property
     def graders(self) -> list[Grader]:
-        return make_graders(parse_names(self.metrics) or default_metrics(), self.all_models)
+        names = parse_names(self.metrics)
+        if not names and isinstance(self.metrics, str):
+            raise UserError("no metric is named", hint="for example faith; without the option, the default metrics")
+        return make_graders(names or default_metrics(), self.all_models)
 
     @cached_property
     def all_models(self) -> Models:

@@ -22,6 +22,7 @@ from troth.storage.files import new_file
 
 BEFORE = RESPONSE.index("{}")  # characters of the scored text before the response
 RULES, PMI = "words", "pmi_faith"
+DECIMALS = 4  # of the numbers of a word in a file
 NEITHER = "no document, or no response"
 
 
@@ -122,7 +123,15 @@ def least_supported(rows: Sequence[WordByWord], number: int) -> list[WordByWord]
 
 
 def write(rows: Sequence[WordByWord], out: str) -> None:
-    """Writes the words of every response to a new JSONL file."""
+    """Writes the words of every response to a new JSONL file, numbers of words with four decimals."""
     encoder = msgspec.json.Encoder()
     with new_file(out) as file:
-        file.writelines(encoder.encode(row) + b"\n" for row in rows)
+        for row in rows:
+            words = tuple(_rounded(word) for word in row.words)
+            file.write(encoder.encode(msgspec.structs.replace(row, words=words)) + b"\n")
+
+
+def _rounded(word: Word) -> Word:
+    numbers = {name: getattr(word, name) for name in ("doubt", "given", "ratio")}
+    decimals = {name: round(number, DECIMALS) for name, number in numbers.items() if number is not None}
+    return msgspec.structs.replace(word, **decimals)

@@ -72,7 +72,7 @@ def read(
                     _check(row, turns, responses.get((row.dialogue, row.turn)), document.name)
                 responses[row.dialogue, row.turn] = Response(row.response, document.name, row.line, row.candidates)
         if kind == "lines" and ids is None and tell is not None:
-            tell(f"{document.name}: names no turns: matched to gold's system turns in order (or name a file of ids)")
+            tell(f"{document.name}: names no turns: matched to gold's system turns in order (or name them: --ids FILE)")
     return responses
 
 
@@ -158,7 +158,7 @@ def _lines(document: Document, turns: Turns, ids: str | None) -> Iterator[_Row]:
         keys = _ids(ids)
     if len(responses) != len(keys):
         targets = f"ids in {ids}" if ids else "system turns in gold"
-        hint = "write one line for each" if ids else "name the turns in a file of ids"
+        hint = "write one line for each" if ids else "name the turns of the responses: --ids FILE"
         raise UserError(f"{len(responses)} responses for {len(keys)} {targets}", hint=hint)
     for line, (key, response) in enumerate(zip(keys, responses, strict=True), 1):
         yield _Row(line, *key, response)

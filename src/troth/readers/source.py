@@ -20,6 +20,7 @@ import msgspec
 
 from troth.core.decode import DECODING_ERRORS, explain, reading
 from troth.core.errors import UserError, suggest_name
+from troth.core.names import stem
 from troth.readers import unpack
 from troth.readers.paths import MARK, glob_files, glob_root, opening, to_path
 from troth.readers.unpack import COMPRESSIONS, DAMAGE, IS_WHOLE, unpacked_name
@@ -162,7 +163,9 @@ def missing_error(path: str) -> UserError:
     target = to_path(path)
     with _reading(target):
         names = [other.name for other in target.parent.iterdir()] if target.parent.is_dir() else []
-    return UserError("no such file or folder", file=path, hint=suggest_name(target.name, names) or "check the path")
+    same = suggest_name(stem(target.name), map(stem, names)) is not None  # two short names with one ending look alike
+    hint = suggest_name(target.name, names) if same else None
+    return UserError("no such file or folder", file=path, hint=hint or "check the path")
 
 
 def utf8(document: Document) -> str:

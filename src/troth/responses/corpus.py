@@ -34,7 +34,7 @@ def read(gold: Gold, schema: Path | Schema | None = None, *, format: str | None 
     known = find_schema(schema, gold)
     if known is None and acts:
         file = path_of(gold) if isinstance(gold, str | PathLike) else None
-        raise UserError("no schema.json beside the dialogues", file=file, hint="name the schema file")
+        raise UserError("no schema.json beside the dialogues", file=file, hint="name it: --schema FILE")
     dialogues: list[Dialogue] = []
     turns: list[SystemTurn] = []
     for file, dialogue in read_dialogues(gold, format):

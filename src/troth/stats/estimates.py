@@ -212,6 +212,8 @@ def _note_few(share: Floats, den: Floats, bound: float, cluster: str) -> str | N
     few, limit = min((below, f"below {_percent(bound)}"), (above, f"above {_percent(0)}"))
     if few >= FEW:
         return None
+    if few == held.sum():  # "only 7 of 7" would blame them
+        return f"the interval rests on {few} {cluster}{'' if few == 1 else 's'} only"
     return f"{'only ' * bool(few)}{few or 'none'} of {held.sum()} {cluster}s {'is' if few < 2 else 'are'} {limit}"
 
 

@@ -94,7 +94,10 @@ class Store:
         """The cache in a file, at the default path (""), or only in the memory of this process (None)."""
         path = MEMORY if cache is None else path_of(cache) or str(places.scores())
         limit = os.environ.get("TROTH_CACHE_LIMIT")
-        return cls(path, limit=size(limit) if limit else LIMIT)
+        try:
+            return cls(path, limit=size(limit) if limit else LIMIT)
+        except UserError as error:
+            raise UserError(f"TROTH_CACHE_LIMIT: {error.what}", hint=error.hint) from error
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         distinct = list(dict.fromkeys(keys))

@@ -52,7 +52,7 @@ def load(path: str, schema: str | None = None) -> SchemaSource:
             return SchemaSource(path, "schema", readers.schema(path), value)
     document = sources.first(schema) if schema else sources.find_beside(path, sources.SCHEMA)
     if document is None:
-        raise UserError("no schema.json beside the dialogues", file=path, hint="name the schema file")
+        raise UserError("no schema.json beside the dialogues", file=path, hint="name it: --schema FILE")
     services = readers.schema(schema) if schema else readers.schema_beside(path)
     alone = file_path.is_dir() and not sources.files(path)
     return SchemaSource(path, "schema" if alone else "dialogues", services or {}, decode(document, object))

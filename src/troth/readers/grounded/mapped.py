@@ -103,9 +103,13 @@ def _record(row: Any, names: Mapping[str, str], line: int) -> Grounded:
     if not isinstance(row, dict):
         raise UserError("is not an object {…}")
     values = {ours: _value(row, theirs, ours in ("document", "response")) for ours, theirs in names.items()}
+    for ours, value in values.items():
+        if isinstance(value, dict):
+            inside = ", ".join(f"{ours}={names[ours]}.{key}" for key in list(value)[:3])
+            raise UserError(f"'{names[ours]}' is an object", hint=f"name what is in it: {inside}" if inside else None)
     id = values.get("id")
     return Grounded(
-        id=str(line) if id in (None, "") else identifier(id),
+        id=str(line) if id in (None, "") else identifier(id, f"'{names['id']}'"),
         document=passages(values["document"], f"'{names['document']}'"),
         response=_text(values["response"], f"'{names['response']}'"),
         history=tuple(_turns(values.get("history"), names.get("history", ""))),
@@ -126,11 +130,11 @@ def _value(row: dict[str, Any], path: str, needed: bool) -> Any:
     return value
 
 
-def identifier(value: object) -> str:
+def identifier(value: object, what: str = "'id'") -> str:
     """An id as text; many programs write ids as numbers."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    return _text(value, "'id'")
+    return _text(value, what)
 
 
 def passages(value: object, what: str) -> str:

@@ -35,7 +35,8 @@ def build(sources: Sequence[Source], history: Sequence[HistoryEntry] = (), about
     ]
     if not cards and not sections:
         tasks = ", ".join(sorted({source.result.task for source in sources}))
-        raise UserError(f"nothing to show in runs of: {tasks}", file=sources[0].path, hint="give runs of troth dst")
+        hint = "give runs of: " + ", ".join(TASKS.by_name())
+        raise UserError(f"nothing to show in runs of: {tasks}", file=sources[0].path, hint=hint)
     entries = [entry.system for card in cards for entry in card.entries]
     names = list(dict.fromkeys([*entries, *(system.name for part in parts for system in part.systems)]))
     title = words.join_words(names)
