@@ -303,3 +303,12 @@ def test_an_interval_that_does_not_exist(fine: Troth, dev: str, tmp_path: Path) 
     for seed in ("0", "1", "2"):
         arguments = ("meta", "eval", str(path), "--dev", dev, "--metrics", "u_f1,rouge_l", "--resamples", "1")
         assert "nan" not in fine(*arguments, "--seed", seed).out
+
+
+def test_an_explanation_shows_the_first_lines_alone(fine: Troth, tmp_path: Path) -> None:
+    data = tmp_path / "long.jsonl"
+    numbers = " ".join(f"It has {number} doors." for number in range(30, 60))
+    data.write_text(json.dumps({"id": "a", "document": "It has 5 doors.", "response": numbers}))
+    lines = fine("ground", str(data), "--metrics", "facts", "--explain", "1").out.splitlines()
+    assert sum("number" in line and "doors" in line for line in lines if line.startswith("  ")) == 12
+    assert "  … 18 more lines; --json has all" in lines

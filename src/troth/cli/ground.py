@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from troth.grounding.metrics import Models
 
 MODELS = "troth.grounding.metrics:Models"
+LINES = 12  # of an explained response, at most: a long one has hundreds of sentences
 
 
 @options.command("troth.grounding.score:GroundSettings", models=MODELS)
@@ -69,8 +70,10 @@ def ground(
         show.result(result, json_form=json, out=settings["out"])
         for row in explained:
             show.text(f"{row['system']} {row['id']}: {row['metric']} {row['value']:.3f}: {row['response']}")
-            for line in row["lines"]:
-                show.text(f"  {line}")
+            for line in row["lines"][:LINES]:
+                show.text(f"  {' '.join(line.split())}")
+            if (more := len(row["lines"]) - LINES) > 0:
+                show.text(f"  … {format_count(more, 'more line')}; --json has all")
     if words is not None or (explain and not explained and not json):
         _word_by_word(result, opened, words, 0 if explained else explain)
     for system, counts in result.counts.items():
