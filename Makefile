@@ -79,7 +79,7 @@ tracker: models
 
 # The papers' experiments at a size for two cores: some hours; resumes after a stop. See docs/experiments.md.
 experiments: models
-	for name in sgdx checkdst prefine sgsacc_ser history words pmi_decode sgsacc_table1 transfer; do $(BIN)/python -m experiments.$$name || exit 1; done
+	for name in sgdx checkdst checkdst_epochs prefine sgsacc_ser history words pmi_decode sgsacc_table1 transfer; do $(BIN)/python -m experiments.$$name || exit 1; done
 
 # uv needs an eighth of pip's time, but does not know pip's settings (an index, a folder of wheels): if it fails, pip tries.
 $(LIGHT): pyproject.toml constraints.txt

@@ -19,7 +19,9 @@ import torch
 
 import troth
 from experiments.common import arguments, cell, publish, retell, sgd, table
+from troth.core.result import Result
 from troth.systems.runs import curve
+from troth.systems.tracker import Tracker, open_tracker
 from troth.systems.train import gains
 
 WEIGHTS = "model.safetensors"
@@ -93,21 +95,31 @@ def _row(name: str, values: dict[str, float]) -> Sequence[str]:
 
 def final(models: Sequence[Path], options: argparse.Namespace, count: int) -> str:
     """CheckDST's columns on the test set, a row for each model; also under paraphrases from acts."""
-    sgd_data, work = options.shared / "data/sgd", options.work / "checkdst"
+    test, twins = options.shared / "data/sgd/test", options.work / "checkdst" / f"{ACTS}-{count}"
+    return columns([scored(open_tracker(model), test, count, twins) for model in models], (*MEASURES, f"cjga:{ACTS}"))
+
+
+def scored(tracker: Tracker, test: Path, count: int | None = None, twins: Path | None = None) -> Result:
+    """The scores of a tracker on dialogues and perturbed twins of them; `twins`: a folder for those from acts."""
+    model = Path(tracker.name)
+    out = model.parent / "test" / model.name
+    with torch.autocast("cpu", torch.bfloat16):  # as in training
+        done = troth.track(tracker, test, out / "sets", sets=["orig", *SETS], limit=count)
+        if twins:
+            done += troth.track(tracker, test, out / ACTS, sets=f"{ACTS}={retell(done[0].gold, twins)}")
+    original, *others = done
+    return troth.checkdst(
+        (original.gold, original.predictions), {one.name: (one.gold, one.predictions) for one in others},
+        profile="sgd", coref="patterns", name=model.name,
+    )  # fmt: skip
+
+
+def columns(results: Sequence[Result], measures: Sequence[str] = MEASURES) -> str:
     rows = []
-    for model in models:
-        with torch.autocast("cpu", torch.bfloat16):  # as in training
-            done = troth.track(model, sgd_data / "test", model / "test", sets=["orig", *SETS], limit=count)
-            twins = retell(done[0].gold, work / f"acts-{count}")
-            done += troth.track(model, sgd_data / "test", model / "acts", sets=f"{ACTS}={twins}")
-        original, *others = done
-        result = troth.checkdst(
-            (original.gold, original.predictions), {one.name: (one.gold, one.predictions) for one in others},
-            profile="sgd", coref="patterns",
-        )  # fmt: skip
+    for result in results:
         scores = {score.metric: score for score in result.scores if score.group == "all"}
-        rows.append([model.name, *(cell(scores.get(one)) for one in (*MEASURES, f"cjga:{ACTS}"))])
-    return table(["model", *MEASURES, f"cjga:{ACTS}"], rows)
+        rows.append([result.systems[0], *(cell(scores.get(one)) for one in measures)])
+    return table(["model", *measures], rows)
 
 
 if __name__ == "__main__":

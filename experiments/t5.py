@@ -3,7 +3,7 @@
     python -m experiments.t5 --out DIR
 
 The weights of its ONNX files are multiplied out to float32. Matrices are named by the nodes that multiply with them.
-Nothing of the package is run. Dropout is off, which saves a sixth of the time of training.
+Nothing of the package is run. Dropout is off, which makes training faster.
 """
 
 from __future__ import annotations
