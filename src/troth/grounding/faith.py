@@ -54,16 +54,16 @@ FAITH: Metric = faithfulness(
 class FaithWeights:
     """Weights of a sentence's log odds; `worst` is the share of the lowest sentence in a response."""
 
-    bias: float = 0.788
-    entailment: float = 0.225
-    contradiction: float = 0.225
-    words: float = 1.797
-    facts: float = 0.449
-    places: float = 0.899
-    worst: float = 0.5
+    bias: float = 0.953
+    entailment: float = 0.247
+    contradiction: float = 0.123
+    words: float = 1.975
+    facts: float = 0.247
+    places: float = 0.988
+    worst: float = 0.25
     # of the odds that a sentence that is not supported is contradicted, and not absent
-    contradicted_bias: float = 0.692
-    contradicted: float = 0.369
+    contradicted_bias: float = 0.587
+    contradicted: float = 0.394
 
 
 WEIGHTS = FaithWeights()
