@@ -8,12 +8,12 @@ COVID-Fact, Climate-FEVER, VitaminC, cited answers (attribution), sentences of a
 The entailment model's answers are cached, so that another form is tried in seconds; with another model everything is
 asked again, which takes some minutes on two quiet cores.
 
-Weights are taken from a grid: those whose worst set has the highest AUROC; of those that are near it (0.04, about
-the standard error of a set) the one with the highest mean. The lowest sentence has a share of a quarter at least: in a
-long response one wrong sentence must not be lost in the mean. Then bias and scale are fitted on all sets together, each with the same
-weight, so that the value is a probability. Each set is also scored by weights, bias and scale that were chosen without
-it: AUROC, and balanced accuracy at a probability of 0.5. Form and rules were settled after a look at all sets, so that
-this is not of untouched data.
+Weights are taken from a grid: those whose worst set has the highest AUROC; of those that are near it (0.04, about the
+standard error of a set) the one with the highest mean. The lowest sentence has a share of a quarter at least: in a long
+response one wrong sentence must not be lost in the mean. Then bias and scale are fitted on all sets together, each with
+the same weight, so that the value is a probability. Each set is also scored by weights, bias and scale that were chosen
+without it: AUROC, and balanced accuracy at a probability of 0.5. Form and rules were settled after a look at all sets,
+so that this is not of untouched data.
 """
 
 from __future__ import annotations

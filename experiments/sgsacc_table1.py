@@ -5,7 +5,8 @@
 Claims of the paper (section 4, table 1): prefix-tuning is more faithful than fine-tuning in unseen domains, and the
 ensemble beats both. The paper trains T5-small on all of SGD at 1e-4, and its ensemble chooses between two responses;
 here it is SmolLM2-135M, or with `--model` the T5 small of `experiments.t5`, on T2G2's 5 and 20 dialogues per domain,
-prefixes at 1e-3 and at 1e-4, and both the ensemble of two responses and that of all beams. A domain is unseen if no service of it is in the training schema.
+prefixes at 1e-3 and at 1e-4, and both the ensemble of two responses and that of all beams. A domain is unseen if no
+service of it is in the training schema.
 """
 
 from __future__ import annotations
