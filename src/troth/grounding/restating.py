@@ -16,6 +16,7 @@ from troth.models.protocols import Entailment, WordedEntailment
 from troth.text.facts import Fact, agree, clock_readings, find_facts
 
 _WORD = re.compile(r"\S+")
+MOST = 40  # facts of a claim that are looked at: tables have hundreds
 _NUMERAL = re.compile(r"\d[\d.,]*")
 
 
@@ -46,7 +47,7 @@ def restate_facts(claim: str, passage: str) -> Restated | None:
     >>> restate_facts("It leaves at 15:40.", "The last train leaves at 3:40 pm on weekdays.").text
     'It leaves at 3:40 pm.'
     """
-    facts = [fact for fact in find_facts(claim) if claim[fact.start : fact.end] not in passage]
+    facts = [fact for fact in find_facts(claim)[:MOST] if claim[fact.start : fact.end] not in passage]
     pairs = [(fact, twin) for fact in facts if (twin := _twin(fact, claim, passage)) is not None]
     if not pairs:
         return None

@@ -17,6 +17,7 @@ _ABBREVIATION = re.compile(  # also initials: J. R. R., L.F., e.g.
 )
 _BEFORE_WORD = frozenset("(\"'“‘[")  # besides white space
 _WORD = re.compile(r"\w")
+LONGEST_NUMBER = 8  # characters of an item's number with the white space before it
 
 
 def split_sentences(text: str) -> list[str]:
@@ -77,7 +78,7 @@ def _goes_on(text: str, start: int, end: int) -> bool:
 
     Only the last word is looked at, because sentences may be long.
     """
-    if LIST_NUMBER.fullmatch(text, start, end):
+    if end - start <= LONGEST_NUMBER and LIST_NUMBER.fullmatch(text, start, end):
         return True
     first = end
     while first > start and not (text[first - 1].isspace() or text[first - 1] in _BEFORE_WORD):
